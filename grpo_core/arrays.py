@@ -12,7 +12,7 @@ from array_api_compat import device, is_torch_array
 
 __all__ = [
     "Array", "Recorded", "array_namespace", "as_array", "at_least_one", "clamp", "constant", "from_numpy", "full",
-    "inner_product", "is_zero", "numeric", "ones", "stop_gradient", "to_numpy",
+    "is_zero", "numeric", "stop_gradient", "to_numpy",
 ]  # fmt: skip # names, several per line
 
 Array = Any
@@ -64,8 +64,8 @@ def to_numpy(x: Array) -> np.ndarray:
     return x.detach().cpu().numpy() if is_torch_array(x) else np.asarray(x)
 
 
-def from_numpy(x: np.ndarray, like: Array) -> Array:
-    """Return ``x`` as an array of the same library, dtype and device as ``like``."""
+def from_numpy(x: np.ndarray | float, like: Array) -> Array:
+    """Return ``x``, a NumPy array or a number, as an array of the same library, dtype and device as ``like``."""
     if type(like) is np.ndarray:
         return np.asarray(x, like.dtype)
     return array_namespace(like).asarray(x, dtype=like.dtype, device=device(like))
@@ -77,9 +77,7 @@ def as_array(x: Any, like: Array) -> Array:
     """
     if not constant(x):
         return x if x.dtype == like.dtype else array_namespace(like).astype(x, like.dtype)
-    if type(like) is np.ndarray:
-        return np.asarray(x, like.dtype)
-    return array_namespace(like).asarray(x, dtype=like.dtype, device=device(like))
+    return from_numpy(x, like)
 
 
 def full(shape: tuple[int, ...], value: Any, like: Array) -> Array:
@@ -101,13 +99,6 @@ def numeric(value: Any, like: Array) -> Any:
     return value if constant(value) else as_array(value, like)
 
 
-def ones(shape: tuple[int, ...], like: Array) -> Array:
-    """Return an array of ones with ``like``'s library, dtype and device."""
-    if type(like) is np.ndarray:
-        return np.ones(shape, like.dtype)
-    return array_namespace(like).ones(shape, dtype=like.dtype, device=device(like))
-
-
 def clamp(x: Array, low: Any = None, high: Any = None) -> Array:
     """Clamp ``x`` to ``low`` and ``high``, which are numbers, arrays, or None for no bound. NaN stays NaN.
 
@@ -127,13 +118,6 @@ def at_least_one(count: Any) -> Any:
         return np.fmax(count, 1.0)  # which takes the 1 next to a NaN, as below
     xp = array_namespace(count)
     return xp.where(count > 1, count, 1.0)
-
-
-def inner_product(x: Array, y: Array) -> Array:
-    """Return the sum of the products over the two middle axes, (N, C, A, R) -> (N, R)."""
-    if type(x) is np.ndarray:
-        return np.einsum("ncar,ncar->nr", x, y)
-    return array_namespace(x, y).sum(x * y, axis=(1, 2))
 
 
 def constant(value: Any) -> bool:

@@ -155,13 +155,9 @@ class Watch:
         """
         reached = []
         for one, before in self._held.items():
-            value = values[one.series]
-            if math.isnan(value):
-                continue
-            now = one.holds(value)
-            if now and not before:
+            places, self._held[one] = one.became(np.array([values[one.series]]), before)
+            if len(places):
                 reached.append(one)
-            self._held[one] = now or (before and one.relation == "first")
         return tuple(reached)
 
 

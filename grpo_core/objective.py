@@ -40,7 +40,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grpo_core import kl as kl_estimators
-from grpo_core.arrays import Array, array_namespace, at_least_one, clamp, full, is_zero, numeric, ones
+from grpo_core.arrays import Array, array_namespace, at_least_one, clamp, full, is_zero, numeric
 from grpo_core.config import Objective
 from grpo_core.config.objective import IMPORTANCE
 from grpo_core.errors import SettingsError
@@ -344,7 +344,7 @@ def _real_tokens(mask: Array | None, like: Array) -> tuple[Array | float, Array 
         real = xp.astype(mask, like.dtype)
         return real, at_least_one(xp.sum(real, axis=-1, keepdims=True))
     longest = like.shape[-1]
-    return 1.0 if longest == 1 else ones(like.shape[-2:], like), float(longest)
+    return 1.0 if longest == 1 else full(like.shape[-2:], 1.0, like), float(longest)
 
 
 def _kl(batch: Batch, ref: Array | None, exact_kl: Array | None) -> Array | None:

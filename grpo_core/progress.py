@@ -76,16 +76,6 @@ class Progress:
         return replace(self, written=before.written)
 
 
-def nothing_written(group: int) -> Written | None:
-    """Return None: there are no completions in an update that samples nothing."""
-    return None
-
-
-def no_groups() -> tuple[float, ...]:
-    """Return an empty tuple: there are no shares in an update that samples nothing."""
-    return ()
-
-
 class UpdateProgress:
     """Reporter of the progress of each update, first after ``quiet`` seconds and then at most once per :data:`INTERVAL`
     and phase.
@@ -106,8 +96,8 @@ class UpdateProgress:
     ) -> None:
         self._report, self._clock, self._quiet, self._group = report, clock, quiet, group
         self._step = 0
-        self._written: Callable[[int], Written | None] = nothing_written
-        self._groups: Callable[[], tuple[float, ...]] = no_groups
+        self._written: Callable[[int], Written | None] = lambda group: None
+        self._groups: Callable[[], tuple[float, ...]] = tuple
         self._watched: int | None = None  # group of the last report with completions
         self._complete = False  # whether the final completions were reported
         self._began, self._written_due = 0.0, float("-inf")
@@ -117,11 +107,11 @@ class UpdateProgress:
     def begin(
         self,
         step: int,
-        written: Callable[[int], Written | None] = nothing_written,
-        groups: Callable[[], tuple[float, ...]] = no_groups,
+        written: Callable[[int], Written | None] = lambda group: None,
+        groups: Callable[[], tuple[float, ...]] = tuple,
     ) -> None:
         """Begin update ``step``. ``written`` returns the completions of a group sampled so far, ``groups`` the written
-        share of each group; both are called only when a report is due.
+        share of each group; both are called only when a report is due. Without them, the update samples nothing.
         """
         self._step, self._last, self._written, self._watched, self._complete = step, None, written, None, False
         self._groups = groups

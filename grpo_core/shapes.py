@@ -6,6 +6,7 @@ Results are cached by combination of shapes, so that a check costs one table loo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -44,20 +45,18 @@ def check_batch(
         and gate is denominator is exact_kl is entropy is entropy_coefficient is entropy_weight is sampling_logp is None
     ):
         return  # fast path: a bandit run calls this thousands of times a second
-    _batch(
-        frame,
-        old_logp.shape,
-        advantage.shape,
-        None if mask is None else mask.shape,
-        None if ref_logp is None else ref_logp.shape,
-        None if gate is None else gate.shape,
-        None if exact_kl is None else exact_kl.shape,
-        None if entropy is None else entropy.shape,
-        None if entropy_weight is None else entropy_weight.shape,
-        None if sampling_logp is None else sampling_logp.shape,
-        None if denominator is None else _shape(denominator),
-        None if entropy_coefficient is None else _shape(entropy_coefficient),
-    )
+    of_tokens = {
+        "old_logp": old_logp,
+        "mask": mask,
+        "ref_logp": ref_logp,
+        "gate": gate,
+        "exact_kl": exact_kl,
+        "entropy": entropy,
+        "entropy_weight": entropy_weight,
+        "sampling_logp": sampling_logp,
+    }
+    of_runs = {"denominator": denominator, "entropy_coefficient": entropy_coefficient}
+    _batch(frame, advantage.shape, _shapes(of_tokens), _shapes(of_runs))
 
 
 def check_rewards(rewards: Array, baseline: Array | None = None, kl: Array | None = None) -> None:
@@ -92,31 +91,10 @@ def check_values(rewards: Array, values: Array, mask: Array) -> None:
 
 @lru_cache(maxsize=1024)
 def _batch(
-    logp: Shape,
-    old_logp: Shape,
-    advantage: Shape,
-    mask: Shape | None,
-    ref_logp: Shape | None,
-    gate: Shape | None,
-    exact_kl: Shape | None,
-    entropy: Shape | None,
-    entropy_weight: Shape | None,
-    sampling_logp: Shape | None,
-    denominator: Shape | None,
-    entropy_coefficient: Shape | None,
+    logp: Shape, advantage: Shape, of_tokens: tuple[tuple[str, Shape], ...], of_runs: tuple[tuple[str, Shape], ...]
 ) -> None:
     _deep_enough("logp", logp, tr("(..., B, T), one per token"))
-    of_tokens = {
-        "old_logp": old_logp,
-        "mask": mask,
-        "ref_logp": ref_logp,
-        "gate": gate,
-        "exact_kl": exact_kl,
-        "entropy": entropy,
-        "entropy_weight": entropy_weight,
-        "sampling_logp": sampling_logp,
-    }
-    for name, shape in of_tokens.items():
+    for name, shape in of_tokens:
         _like(name, shape, logp)
     each = advantage if len(advantage) == len(logp) else (*advantage, logp[-1])
     if not advantage or not _fits(each, logp):
@@ -124,7 +102,7 @@ def _batch(
             rows=_written(logp[:-1]), tokens=_written(logp)
         )
         raise ShapeError("advantage", advantage, wanted)
-    for name, shape in {"denominator": denominator, "entropy_coefficient": entropy_coefficient}.items():
+    for name, shape in of_runs:
         if shape and (shape[-2:] != (1, 1) or not _leads(shape[:-2], logp[:-2])):
             wanted = tr("a number, or {runs}, one per run").format(runs=_written((*logp[:-2], 1, 1)))
             raise ShapeError(name, shape, wanted)
@@ -171,6 +149,11 @@ def _leads(shape: Shape, frame: Shape) -> bool:
     """Return whether ``shape`` broadcasts to ``frame``."""
     short = len(frame) - len(shape)
     return short >= 0 and all(size in (1, wanted) for size, wanted in zip(shape, frame[short:], strict=True))
+
+
+def _shapes(arguments: Mapping[str, Any]) -> tuple[tuple[str, Shape], ...]:
+    """Return the names and shapes of the arguments that are given."""
+    return tuple((name, _shape(x)) for name, x in arguments.items() if x is not None)
 
 
 def _shape(x: Any) -> Shape:

@@ -6,24 +6,22 @@ from collections.abc import Iterator
 from contextlib import suppress
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.clock import Timer
 from app.jobs.computed_on import ComputedOn
-from app.jobs.runner import Poll, Runner
-from grpo_core.errors import Cancelled, GrpoError
+from app.jobs.runner import CANCELLED, Poll, Runner
+from grpo_core.errors import GrpoError
 from grpo_core.queue import queue as runs
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
     from app.jobs.job_process import JobProcess
 
-BEAT_MS = 50
-"""Milliseconds between two checks for messages from the process."""
-PATIENCE = 40
-"""Number of checks after which a process that was requested to stop is killed."""
+PATIENCE_MS = 2000
+"""Milliseconds after which a process that was requested to stop is killed."""
 CLOSING = 0.5
 """Seconds that a process has to end properly when the program closes."""
 NICE = 10
@@ -79,16 +77,15 @@ class BackgroundQueue(QObject):
         self._process: JobProcess | None = None
         self._ready = False  # the process works on the queue, and notices within one token when it is asked to stop
         self._cancelling = False
-        self._waited = 0
-        self._reader = Runner(self)
-        self._reader.arrived.connect(self._on_read)
-        self._reader.ended.connect(self._on_all_read)
-        self._beat = Timer(self, self._on_beat, BEAT_MS, repeats=True)
+        self._runner = Runner(self)  # waits for the process or, if there is none, reads the runs' files
+        self._runner.arrived.connect(self._on_message)
+        self._runner.ended.connect(self._on_ended)
+        self._patience = Timer(self, self._rest, PATIENCE_MS)
 
     @property
     def reading(self) -> bool:
         """Whether the progress of the runs is still being read from their files."""
-        return self._reader.busy
+        return self._process is None and self._runner.busy
 
     @property
     def pid(self) -> int | None:
@@ -136,12 +133,13 @@ class BackgroundQueue(QObject):
         """
         if self._process is not None or self.folder is None or self.queue is None:
             return
-        self._reader.close()  # reading a file could be mistaken for another program writing it
+        self._runner.close()  # reading a file could be mistaken for another program writing it
         self.queue = runs.begin(self.folder, self.queue)
         where = self._computed_on.cluster
-        self._process, self._ready, self._cancelling = _started(self.folder, where), False, False
-        self.elsewhere = where is not None
-        self._beat.start()
+        process, asked = _started(), ("queue", str(self.folder))
+        self._process, self._ready, self._cancelling, self.elsewhere = process, False, False, where is not None
+        job, *arguments = asked if where is None else ("cluster", where, *asked)
+        self._runner.start(lambda poll: process.results(job, arguments, poll))
         self._enter(QueueState.WORKING)
 
     def pause(self) -> None:
@@ -151,8 +149,8 @@ class BackgroundQueue(QObject):
         if self.loading:  # it is not listening yet, and has begun nothing
             self._rest()
         elif self.state is QueueState.WORKING:
-            self._waited = 0
             self._process.cancel()
+            self._patience.start()
             self._enter(QueueState.STOPPING)
 
     def cancel(self) -> None:
@@ -165,69 +163,59 @@ class BackgroundQueue(QObject):
 
     def close(self) -> None:
         """End the process at once, because the program closes. The queue can be continued later."""
-        self._reader.close()
-        self._beat.stop()
+        if self._process is None:
+            self._runner.close()
+        else:
+            self._runner.close(CLOSING if self._ready else 0)
+            self._end_process()
+
+    def _end_process(self) -> None:
+        self._patience.stop()
         process, self._process = self._process, None
         if process is not None:
-            if self._ready:
-                process.give_up(CLOSING)
             process.kill()
+            self._runner.close()
             process.close()
 
-    # -- messages from the process -------------------------------------------------------------------------------------
+    # -- messages from the process, and from the reader of the files -------------------------------------------------
 
-    @Slot()
-    def _on_beat(self) -> None:
-        """Handle the messages of the process since the last check."""
-        heard = False
-        try:
-            if self._process is not None:
-                for message in self._process.heard():
-                    self._hear(message)
-                    heard = True
-                if not self._process.busy:
-                    self._rest(done=True)
-        except Cancelled:
-            self._rest()
-        except GrpoError as error:
-            self._rest()
-            self.failed.emit(str(error))
-        if self.state is QueueState.STOPPING:
-            self._waited += 1
-            if self._waited > PATIENCE:
-                self._rest()
-        if heard:
-            self.progress.emit()
-
-    def _hear(self, message: tuple[int, dict[str, Any], float | None] | None) -> None:
+    @Slot(object)
+    def _on_message(self, message: tuple[int, runs.RunStatus, float | None] | None) -> None:
         """Handle one of the :func:`grpo_core.queue.queue.messages`."""
         if message is None:
             self._ready = True
-            return
-        place, status, left = message
-        self.statuses[place] = runs.RunStatus(**status)
-        if left is not None:
-            self.place, self.left = place, left
+        else:
+            place, self.statuses[place], left = message
+            if left is not None:
+                self.place, self.left = place, left
+        self.progress.emit()
 
-    def _rest(self, *, done: bool = False) -> None:
-        """Record that no process works on the queue any more."""
-        self._beat.stop()
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            process.close()
-        self.place = self.left = None
-        if done:
+    @Slot(str)
+    def _on_ended(self, sentence: str) -> None:
+        """Handle the end of the process, or of reading."""
+        worked = self._process is not None
+        if sentence:
+            if worked:
+                self._rest()
+            if sentence != CANCELLED:
+                self.failed.emit(sentence)
+        elif self.queue is not None and (worked or all(one.finished(self.queue) for one in self.statuses)):
+            self._end_process()
+            self.place = self.left = None
             self._enter(QueueState.DONE)
-            self.finished.emit()
-            return
+            if worked:
+                self.finished.emit()
+
+    @Slot()
+    def _rest(self) -> None:
+        """Record that the process works on the queue no longer, although some runs are not finished."""
+        self._end_process()
         if self._cancelling and self.folder is not None:
             with suppress(GrpoError):
                 runs.end(self.folder)
+        self.place = self.left = None
         self._enter(QueueState.CANCELLED if self._cancelling else QueueState.PAUSED)
         self._read()
-
-    # -- the runs' files -----------------------------------------------------------------------------------------------
 
     def _read(self) -> None:
         """Read the progress of each run in the background."""
@@ -238,25 +226,13 @@ class BackgroundQueue(QObject):
         def read(poll: Poll) -> Iterator[object]:
             for place, run in enumerate(queue.runs):
                 poll()
-                yield place, runs.run_status(folder, run)
+                yield place, runs.run_status(folder, run), None
 
-        self._reader.start(read)
-
-    @Slot(object)
-    def _on_read(self, read: tuple[int, runs.RunStatus]) -> None:
-        place, self.statuses[place] = read[0], read[1]
-        self.progress.emit()
-
-    @Slot(str)
-    def _on_all_read(self, sentence: str) -> None:
-        if sentence:
-            self.failed.emit(sentence)
-        elif self.queue is not None and all(one.finished(self.queue) for one in self.statuses):
-            self._enter(QueueState.DONE)
+        self._runner.start(read)
 
     def _take(self, folder: Path, queue: runs.Queue) -> None:
         """Show another queue instead of the current one."""
-        self._reader.close()
+        self._runner.close()
         self.folder, self.queue, self.statuses = folder, queue, [runs.RunStatus() for _ in queue.runs]
         self.place = self.left = None
         self._enter(QueueState.CANCELLED if queue.ended else QueueState.PAUSED)
@@ -272,8 +248,8 @@ class BackgroundQueue(QObject):
         self.progress.emit()
 
 
-def _started(folder: Path, where: str | None) -> JobProcess:
-    """Return a process that trains the runs of the queue in ``folder``, on the cluster ``where`` if given.
+def _started() -> JobProcess:
+    """Return a process for the queue, which is still starting.
 
     Raises:
         GrpoError: it cannot be started.
@@ -284,9 +260,4 @@ def _started(folder: Path, where: str | None) -> JobProcess:
     )
     from app.jobs.job_process import JobProcess
 
-    process = JobProcess(lost, NICE)
-    if where is None:
-        process.ask("queue", [str(folder)])
-    else:
-        process.ask("cluster", [where, "queue", str(folder)])
-    return process
+    return JobProcess(lost, NICE)

@@ -70,11 +70,13 @@ class Runner(QObject):
         """Cancel the experiment without waiting for the thread, which may be reading from an unresponsive disk."""
         self._give_up()
 
-    def close(self) -> None:
-        """Cancel the experiment, and wait at most ``DEAF_SECONDS`` for the thread to end."""
+    def close(self, patience: float | None = None) -> None:
+        """Cancel the experiment, and wait at most ``patience`` seconds for the thread to end, by default
+        ``DEAF_SECONDS``.
+        """
         self._give_up()
         if self._thread is not None:
-            self._thread.join(DEAF_SECONDS)
+            self._thread.join(DEAF_SECONDS if patience is None else patience)
 
     def _give_up(self) -> bool:
         given_up, self._given_up = self._given_up, None
@@ -97,7 +99,7 @@ class Runner(QObject):
                     return
             sentence = ""
         except Cancelled:
-            pass
+            sentence = CANCELLED
         except GrpoError as error:
             sentence = str(error)
         except OSError as error:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from queue import SimpleQueue
 from threading import Event, Thread, current_thread
-from typing import NamedTuple
 
 from app.jobs.cores import free_cores
 from app.jobs.jobs import IDLE, Jobs, computed
@@ -17,14 +16,6 @@ from grpo_core.text import tr
 
 PATIENCE = 5.0
 """Seconds that a thread has to end after its part was cancelled, and that its process then has before it is killed."""
-
-
-class _Arrival(NamedTuple):
-    """A result of the part ``place``, None after its last one, or the error that ended a thread."""
-
-    place: int
-    result: Ensemble | None = None
-    error: Exception | None = None
 
 
 def shared_ensembles(
@@ -69,7 +60,7 @@ def shared_results(
         for part in parts:
             yield from jobs.results("ensembles", *part, poll=poll)
         return
-    arrivals: SimpleQueue[_Arrival] = SimpleQueue()
+    arrivals: SimpleQueue[tuple[int, list[Ensemble]] | Exception] = SimpleQueue()
     numbers, given_up, awaited = count(), Event(), 0
     begun: list[Thread] = []
 
@@ -88,26 +79,21 @@ def shared_results(
                     return
                 begun.append(current_thread())  # from now on, it ends soon after the parts are given up
                 while not given_up.is_set() and (place := next(numbers)) < len(parts):
-                    for result in computed(process, "ensembles", parts[place], poll_awaited):
-                        arrivals.put(_Arrival(place, result))
-                    arrivals.put(_Arrival(place))
+                    arrivals.put((place, [*computed(process, "ensembles", parts[place], poll_awaited)]))
         except Exception as error:  # raised again in the thread that waits for the results
-            arrivals.put(_Arrival(0, error=error))
+            arrivals.put(error)
 
     for number in range(min(processes, len(parts))):
         Thread(target=compute, kwargs={"first": number == 0}, name="part of a sweep", daemon=True).start()
-    results: list[list[Ensemble | None]] = [[] for _ in parts]
+    came: dict[int, list[Ensemble]] = {}
     try:
-        for awaited, ready in enumerate(results):  # noqa: B007 # the threads read it
-            while True:
-                while not ready:
-                    arrival = arrivals.get()
-                    if arrival.error is not None:
-                        raise arrival.error
-                    results[arrival.place].append(arrival.result)
-                if (result := ready.pop(0)) is None:
-                    break
-                yield result
+        for awaited in range(len(parts)):  # the threads read it
+            while awaited not in came:
+                arrival = arrivals.get()
+                if isinstance(arrival, Exception):
+                    raise arrival
+                came |= [arrival]
+            yield from came.pop(awaited)
     finally:
         given_up.set()
         for thread in begun:

@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import (
-    QEnterEvent,
-    QFocusEvent,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
-    QResizeEvent,
-)
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QMenu, QPushButton, QSizePolicy, QWidget
 
 from app.theme.labels import wrapped_tip
@@ -23,6 +14,13 @@ from grpo_core.text import plural, tr
 
 SAMPLE, PAD = 14.0, 8.0
 """Pixels at 100 %: length of the line sample in a chip, and padding."""
+POINTED = {
+    QEvent.Type.Enter: True,
+    QEvent.Type.Leave: False,
+    QEvent.Type.FocusIn: True,
+    QEvent.Type.FocusOut: False,
+}
+"""Event -> whether the pointer or the keyboard focus is on a chip after it."""
 GAP = 6
 """Pixels between two chips at 100 %."""
 
@@ -126,21 +124,11 @@ class TrialChip(QAbstractButton):
         else:
             super().mouseDoubleClickEvent(event)
 
-    def enterEvent(self, event: QEnterEvent) -> None:
-        super().enterEvent(event)
-        self.pointed.emit(True)
-
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        self.pointed.emit(False)
-
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        super().focusInEvent(event)
-        self.pointed.emit(True)
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        super().focusOutEvent(event)
-        self.pointed.emit(False)
+    def event(self, event: QEvent) -> bool:
+        handled = super().event(event)
+        if event.type() in POINTED:
+            self.pointed.emit(POINTED[event.type()])
+        return handled
 
 
 class ChipRow(QWidget):

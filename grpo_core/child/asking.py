@@ -184,7 +184,7 @@ class Asked:
         return self._lost()
 
     def cancel(self) -> None:
-        """Cancel the question, so that the answer ends with ``Cancelled``."""
+        """Cancel the question, from any thread, so that the answer ends with ``Cancelled``."""
         try:
             self._process.send({"do": "cancel"})
         except OSError:

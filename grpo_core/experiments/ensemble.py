@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, Protocol
 
 import numpy as np
@@ -162,14 +162,8 @@ def ensembles(
         raise SettingsError("seeds", None, tr("at least one is needed"))
     for point in points:
         _rewarded(point)
-    return _ensembles(points, tuple(seeds), updates, poll)
-
-
-def _ensembles(
-    points: Sequence[Settings], seeds: tuple[int, ...], updates: int, poll: Callable[[], None]
-) -> Iterator[Ensemble]:
-    for together in portions(points, len(seeds)):
-        yield from _side_by_side(together, seeds, updates, poll)
+    calls = (_side_by_side(together, tuple(seeds), updates, poll) for together in portions(points, len(seeds)))
+    return chain.from_iterable(calls)
 
 
 def portions(points: Sequence[Settings], seeds: int, processes: int = 1) -> list[list[Settings]]:

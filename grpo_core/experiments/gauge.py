@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from grpo_core import kl
-from grpo_core.arrays import Array, array_namespace, inner_product
 from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.layout import runs_last_view
 from grpo_core.bandit.tasks import Task
@@ -83,7 +82,7 @@ class Gauge:
         return np.asarray(np.exp(self._last))
 
 
-def measured(logp: Array, change: Array, rewards: np.ndarray, reference: Array) -> dict[str, Array]:
+def measured(logp: np.ndarray, change: np.ndarray, rewards: np.ndarray, reference: np.ndarray) -> dict[str, np.ndarray]:
     """Compute the :data:`MEASURES` of N policies of R runs, and of the step that follows each, (N, R).
 
     Args:
@@ -92,10 +91,9 @@ def measured(logp: Array, change: Array, rewards: np.ndarray, reference: Array) 
         rewards: reward of every action, (C, A).
         reference: log π_ref, (C, A, R).
     """
-    xp = array_namespace(logp)
-    prob = xp.exp(logp)
+    prob = np.exp(logp)
     paid = prob * rewards[..., None]
-    reward = xp.sum(paid, axis=-2)  # (N, C, R)
+    reward = paid.sum(axis=-2)  # (N, C, R)
     values = {
         "reward": _averaged(reward),
         "best_prob": _averaged(prob[:, np.arange(len(rewards)), rewards.argmax(axis=-1)]),
@@ -105,13 +103,18 @@ def measured(logp: Array, change: Array, rewards: np.ndarray, reference: Array) 
     prob *= reward[:, :, None]
     paid -= prob
     uphill = paid  # d E[R] / d z, up to the temperature
-    length = xp.sqrt(inner_product(change, change))
-    size = xp.sqrt(inner_product(uphill, uphill)) * length
+    length = np.sqrt(_inner_product(change, change))
+    size = np.sqrt(_inner_product(uphill, uphill)) * length
     apart = size > 0
-    cosine = xp.where(apart, inner_product(uphill, change) / xp.where(apart, size, 1.0), 0.0)
+    cosine = np.where(apart, _inner_product(uphill, change) / np.where(apart, size, 1.0), 0.0)
     return {**values, "alignment": cosine, "step": length}
 
 
-def _averaged(by_prompt: Array) -> Array:
+def _inner_product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the sum of the products over the two middle axes, (N, C, A, R) -> (N, R)."""
+    return np.asarray(np.einsum("ncar,ncar->nr", x, y))
+
+
+def _averaged(by_prompt: np.ndarray) -> np.ndarray:
     """Return the mean over the prompts, (N, C, R) -> (N, R)."""
-    return by_prompt[:, 0] if by_prompt.shape[1] == 1 else by_prompt.mean(axis=1)
+    return by_prompt[:, 0] if by_prompt.shape[1] == 1 else np.asarray(by_prompt.mean(axis=1))

@@ -61,7 +61,13 @@ RIGHT_PULL = {
 
 
 def has_optimum(settings: Settings) -> bool:
-    """Return whether theory predicts the limit of training: REINFORCE with a KL whose gradient is that of KL(π‖π_ref).
+    """Return whether theory predicts the limit of training (:func:`why_no_optimum`)."""
+    return not why_no_optimum(settings) and settings.objective.beta > 0
+
+
+def why_no_optimum(settings: Settings) -> str:
+    """Return a message that says why theory does not predict the limit of training, or an empty string if it does for
+    β above 0: REINFORCE with a KL whose gradient is that of KL(π‖π_ref).
 
     On-policy, these are the estimators of :data:`RIGHT_PULL` in the loss. In the reward the KL is always k1, regardless
     of the chosen estimator, and a critic's advantage does not include it. Advantages must not be divided by a
@@ -69,16 +75,40 @@ def has_optimum(settings: Settings) -> bool:
     sample itself changes this balance equally in all groups (:func:`resting_beta`). There must be no other term in the
     loss, and every drawn group must count.
     """
-    goal = settings.objective
-    compared_with = BASELINES[goal.baseline]
-    unscaled = not DEVIATIONS[goal.std].divides
-    reinforce = SURROGATES[goal.surrogate].ratio is Ratio.NONE and unscaled and settings.learner.mu == 1
-    true = RIGHT_PULL[goal.kl, goal.kl_importance]
-    if goal.kl_in_reward:
-        true = not compared_with.from_critic and (not compared_with.mean or compared_together(settings) > 1)
-    alone = not goal.entropy_bonus and not settings.learner.resample_dead and not settings.optimizer.weight_decay
-    alone &= not settings.learner.staleness
-    return not settings.is_language and reinforce and true and alone and goal.beta > 0
+    goal, learner = settings.objective, settings.learner
+    plain, pulls = SURROGATES[goal.surrogate].ratio is Ratio.NONE, RIGHT_PULL[goal.kl, goal.kl_importance]
+    reasons = (
+        (settings.is_language, tr("No exact optimum: for a language model it is a sum over all completions.")),
+        (
+            DEVIATIONS[goal.std].divides,
+            tr("No exact optimum: REINFORCE divides by the std.")
+            if plain
+            else tr("No exact optimum: GRPO divides by the std."),
+        ),
+        (not plain, tr("No exact optimum: it is drawn for plain REINFORCE only.")),
+        (bool(goal.entropy_bonus), tr("No exact optimum: the entropy bonus pulls as well.")),
+        (learner.resample_dead, tr("No exact optimum: groups that are drawn again are not a fair sample.")),
+        (bool(learner.staleness), tr("No exact optimum: an older policy samples.")),
+        (bool(settings.optimizer.weight_decay), tr("No exact optimum: the weight decay pulls as well.")),
+        (learner.mu != 1, tr("No exact optimum: at μ above 1 later passes are off-policy.")),
+        (
+            goal.kl_in_reward and BASELINES[goal.baseline].from_critic,
+            tr("No exact optimum: a critic's advantage leaves out the KL in the reward."),
+        ),
+        (
+            goal.kl_in_reward and bool(BASELINES[goal.baseline].mean) and compared_together(settings) == 1,
+            tr("No exact optimum: one completion compared with itself has no advantage."),
+        ),
+    )
+    why = next((reason for true, reason in reasons if true), "")
+    if why or goal.kl_in_reward or pulls:
+        return why
+    ways = {
+        "k1": tr("No exact optimum: k1 in the loss has no gradient on average."),
+        "k2": tr("No exact optimum: {kl} in the loss is reweighted.").format(kl=goal.kl),
+        "k3": tr("No exact optimum: k3 in the loss pulls along KL(π_ref‖π)."),
+    }
+    return ways[goal.kl]
 
 
 def compared_together(settings: Settings) -> int:

@@ -54,14 +54,15 @@ _IN_BYTES = ("resume", "unwritten", "buffer")
 """Fields of ``Begin`` with steps, from which the receiver builds the buffer."""
 
 
+def _coded(name: str, value: Any, way: int) -> Any:
+    """Convert the value of a field to JSON (0) or back (1). None stays None."""
+    return _CODERS[name][way](value) if name in _CODERS and value is not None else value
+
+
 def from_command(command: Command) -> tuple[Message, list[bytes]]:
     """Convert a command to a message and its blobs."""
-    fields: Message = {}
-    for field in dataclasses.fields(command):
-        value = getattr(command, field.name)
-        if field.name in _IN_BYTES or value is None:
-            continue
-        fields[field.name] = _CODERS[field.name][0](value) if field.name in _CODERS else value
+    sent = (field.name for field in dataclasses.fields(command) if field.name not in _IN_BYTES)
+    fields: Message = {name: _coded(name, getattr(command, name), 0) for name in sent}
     steps: Sequence[Step] = ()
     if isinstance(command, Begin):
         fields["resumed"] = command.resume is not None
@@ -76,10 +77,7 @@ def to_command(message: Message) -> Command:
     stored = dict(message["fields"])
     steps = [make() for _, make in _makers(message["steps"], message.get("blobs", []))]
     resumed = stored.pop("resumed", False)
-    fields = {name: _CODERS[name][1](value) if name in _CODERS else value for name, value in stored.items()}
-    for field in dataclasses.fields(kind):  # None was left out
-        if field.default is dataclasses.MISSING and field.name not in {*fields, *_IN_BYTES}:
-            fields[field.name] = None
+    fields = {name: _coded(name, value, 1) for name, value in stored.items()}
     if kind is Begin:
         resume, unwritten = (steps[0], steps[1:]) if resumed else (None, steps)
         last = resume.settings if resume is not None else fields["settings"]

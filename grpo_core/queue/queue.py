@@ -10,9 +10,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from grpo_core.errors import Cancelled, NonFiniteError, RunFileError
 from grpo_core.host.language import continuation_note
@@ -137,17 +136,16 @@ def trained_until(
                 raise RunFileError(writer.full)
 
 
-def messages(folder: Path, work: Iterator[Progress]) -> Iterator[tuple[int, dict[str, Any], float | None] | None]:
-    """Yield the index of a run of the queue in ``folder``, the fields of its :class:`RunStatus` and the estimated
-    seconds left: for each run without an estimate, then None when ``work`` begins, then for every update of ``work``.
+def messages(folder: Path, work: Iterator[Progress]) -> Iterator[tuple[int, RunStatus, float | None] | None]:
+    """Yield the index of a run of the queue in ``folder``, its status and the estimated seconds left: for each run
+    without an estimate, then None when ``work`` begins, then for every update of ``work``.
     """
     statuses = [run_status(folder, run) for run in read(folder).runs]
-    yield from ((place, asdict(status), None) for place, status in enumerate(statuses))
+    yield from ((place, status, None) for place, status in enumerate(statuses))
     yield None
     for report in work:
-        now = statuses[report.place].after(report.done, report.scalars, report.trouble, report.note)
-        statuses[report.place] = now
-        yield report.place, asdict(now), report.left
+        statuses[report.place] = statuses[report.place].after(report.done, report.scalars, report.trouble, report.note)
+        yield report.place, statuses[report.place], report.left
 
 
 class Pace:

@@ -7,18 +7,8 @@ import dataclasses
 import numpy as np
 
 from app.experiments.sweep.grid_axis import name
-from app.experiments.sweep.results import SweepResults, row_line, titled
-from app.experiments.sweep.state import (
-    BEHIND,
-    LEAST,
-    MARKERS,
-    SOLID,
-    SweepState,
-    chosen_mark,
-    row_name,
-    spread_columns,
-    theory_line,
-)
+from app.experiments.sweep.results import SweepResults, titled
+from app.experiments.sweep.state import LEAST, SweepState, chosen_mark, row_look, row_name, spread_columns, theory_line
 from app.plotting.axis import Scale
 from app.plotting.line_data import Line, LinePicture, PointSet, Tag
 from app.plotting.numbers import shown
@@ -49,20 +39,8 @@ def frontier_picture(state: SweepState) -> LinePicture:
 
 def _row_of_frontier(results: SweepResults, row: int, *, front: bool) -> Line:
     kl, reward, sweep = results.final("kl", row), results.final("reward", row), results.sweep
-    marker = MARKERS[row % len(MARKERS)]
-    line = Line(
-        name=row_line(row),
-        meaning="kl",
-        style=SOLID,
-        label="" if sweep.across is None else name(sweep.rows[row]),
-        title=tr("reward"),
-        label_meaning="" if front else "muted",
-        x=kl.middle,
-        y=reward.middle,
-        marker=marker,
-        filled=marker == "o",
-        strength=1.0 if front else BEHIND,
-    )
+    look = row_look(sweep, row, front=front)
+    line = Line(meaning="kl", title=tr("reward"), **look).over(kl.middle, reward.middle)
     crossed = dataclasses.replace(line, low=reward.low, high=reward.high, left=kl.low, right=kl.high)
     return crossed if front else line
 

@@ -8,18 +8,8 @@ from app.experiments.sweep.chart import EDGE
 from app.experiments.sweep.grid_axis import name
 from app.experiments.sweep.own_run import OwnRun
 from app.experiments.sweep.real_runs import RealRuns
-from app.experiments.sweep.results import TITLES, UNITS, SweepResults, row_line
-from app.experiments.sweep.state import (
-    BEHIND,
-    LEAST,
-    MARKERS,
-    SOLID,
-    SweepState,
-    chosen_mark,
-    row_name,
-    spread_columns,
-    theory_line,
-)
+from app.experiments.sweep.results import TITLES, UNITS, SweepResults
+from app.experiments.sweep.state import LEAST, SweepState, chosen_mark, row_look, row_name, spread_columns, theory_line
 from app.plotting.axis import Scale
 from app.plotting.line_data import NOTHING, Line, LinePicture, PointSet, Tag
 from app.plotting.numbers import ABSENT
@@ -67,25 +57,13 @@ def setting_picture(state: SweepState, measure: str, only: int | None = None) ->
 
 def _row_of_setting(results: SweepResults, row: int, measure: str, only: int | None, *, front: bool) -> Line:
     sweep, spread = results.sweep, results.final(measure, row)
-    named = sweep.across is not None
-    marker = MARKERS[row % len(MARKERS)] if only is None else "o"
     return Line(
-        name=row_line(row),
         meaning=measure,
-        style=SOLID,
-        label=name(sweep.rows[row]) if named and only is None else "",
-        title=name(sweep.rows[row]) if named else TITLES[measure],
-        label_meaning="" if front else "muted",
-        x=np.arange(len(spread.middle), dtype=float),
-        y=spread.middle,
-        low=spread.low,
-        high=spread.high,
-        marker=marker,
-        filled=marker == "o",
-        strength=1.0 if front else BEHIND,
+        title=TITLES[measure] if sweep.across is None else name(sweep.rows[row]),
         z=12 if front else 8,
         listed=only in (None, row),
-    )
+        **row_look(sweep, row, front=front, alone=only is not None),
+    ).over(np.arange(len(spread.middle), dtype=float), *spread)
 
 
 def _setting_tags(state: SweepState, own: OwnRun, measure: str) -> tuple[Tag, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Qt
@@ -62,6 +63,20 @@ class SweepState:
         """Return the row in front: ``only`` or, if that is None, the selected row."""
         last = len(self.results.sweep.rows) - 1 if self.results is not None else 0
         return min(self.row if only is None else only, last)
+
+
+def row_look(sweep: Sweep, row: int, *, front: bool, alone: bool = False) -> dict[str, Any]:
+    """Return what the lines of a row have in common in all charts. ``alone``: whether the chart is about this row."""
+    marker = "o" if alone else MARKERS[row % len(MARKERS)]
+    return {
+        "name": row_line(row),
+        "style": SOLID,
+        "label": "" if alone or sweep.across is None else name(sweep.rows[row]),
+        "label_meaning": "" if front else "muted",
+        "marker": marker,
+        "filled": marker == "o",
+        "strength": 1.0 if front else BEHIND,
+    }
 
 
 def theory_line(x: np.ndarray, y: np.ndarray) -> Line:

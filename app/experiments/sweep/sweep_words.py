@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from app.experiments.sweep import theory
 from app.experiments.sweep.choices import SweepChoice
 from app.experiments.sweep.grid_axis import name
 from app.experiments.sweep.plan import BETA, Sweep
@@ -19,7 +18,7 @@ from grpo_core.claims.sweep import Between
 from grpo_core.config import described_at
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.experiments.outcome import of_sweep, swept
-from grpo_core.experiments.sweep import has_optimum, resting_beta, tilt_measures
+from grpo_core.experiments.sweep import has_optimum, resting_beta, tilt_measures, why_no_optimum
 from grpo_core.text import as_sentence, plural, tr
 
 FOLDER = tr("A sweep trains the built-in model only. For a model from a folder, queue real runs.")
@@ -121,7 +120,7 @@ def of_theory(results: SweepResults, row: int) -> str:
     if len(results.optimum(row)["place"]):
         return ""
     sweep = results.sweep
-    return theory.why_none(sweep.at(sweep.over.values[-1], row)) if sweep.over.path == BETA else ""
+    return why_no_optimum(sweep.at(sweep.over.values[-1], row)) if sweep.over.path == BETA else ""
 
 
 def of_change(sweep: Sweep, wanted: Sweep) -> str:

@@ -95,8 +95,7 @@ def _courses(state: SweepState, measure: str) -> list[tuple[str, Spread]]:
 
 def _line(spread: Spread, measure: str, **look: Any) -> Line:
     """Return the line of a measure over updates, with its band."""
-    x = np.arange(len(spread.middle), dtype=float)
-    return Line(meaning=measure, style=SOLID, x=x, y=spread.middle, low=spread.low, high=spread.high, **look)
+    return Line(meaning=measure, style=SOLID, **look).over(np.arange(len(spread.middle), dtype=float), *spread)
 
 
 def _value(runs: Ensemble, sweep: Sweep) -> object:

@@ -105,6 +105,13 @@ def test_it_is_paused_killed_cancelled_and_gone_on_with(
     assert background.statuses[0].done >= shown
 
     background.resume()
+    until_it_trains(qtbot, background).suspend()
+    background.pause()
+    until(qtbot, background, QueueState.PAUSED)
+    assert background.pid is None and len(failures) == 1, "one that does not listen is killed"
+    qtbot.waitUntil(lambda: not background.reading)
+
+    background.resume()
     assert background.loading
     background.cancel()
     assert background.state is QueueState.CANCELLED and background.pid is None, "nothing had begun: at once"
