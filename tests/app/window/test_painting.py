@@ -12,7 +12,7 @@ import pytest
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QFocusEvent, QImage, QPainter, QPaintEvent, QRegion
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QWidget
 
 from app.panels.history_chart import HistoryChart
 from app.plotting.bar_chart import BarChart
@@ -225,3 +225,19 @@ def test_what_is_painted_ahead_looks_the_same_on_a_screen_of_twice_the_resolutio
         check=False,
     )
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("translucent", [False, True], ids=["opaque", "translucent"])
+def test_what_covers_a_widget_painted_ahead_stays_on_top(going_on: Driver, translucent: bool) -> None:
+    window = going_on.program.window
+    chart = window.panels["policy_bars"].findChild(BarChart)
+    assert isinstance(chart, BarChart)
+    cover = QLabel("covers the chart", window)
+    cover.setStyleSheet(f"background: {'rgba(255, 0, 0, 128)' if translucent else 'rgb(255, 0, 0)'};")
+    cover.setGeometry(QRect(chart.mapTo(window, QPoint(40, 20)), QSize(200, 60)))
+    cover.show()
+    QApplication.processEvents()
+    shown = shown_after(going_on, 3)
+    part = QRect(chart.mapTo(window, QPoint()), chart.size())
+    assert shown.copy(part) == window.grab().toImage().convertToFormat(shown.format()).copy(part)
+    cover.deleteLater()
