@@ -22,9 +22,8 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from app.plotting.axis import Axes, tick_text
 from app.plotting.bar_data import BarPicture, Dot, Lane
 from app.plotting.bar_painter import diamond_near, paint_series
-from app.plotting.headline import fitting
 from app.plotting.labels import paint_read_out, read_out_box, read_out_place
-from app.plotting.lane_ground import Hints, paint_ground
+from app.plotting.lane_ground import paint_ground
 from app.plotting.lane_painter import (
     BETWEEN,
     LanePlaces,
@@ -367,8 +366,10 @@ class BarChart(PaintedAhead, QWidget):
         painter.setPen(self.theme.ink("text"))
         painter.setFont(self.theme.font("digits", self.factor))
         metrics = QFontMetricsF(painter.font())
-        space = round(self.width() - 12 * self.factor)
-        text = fitting(self.picture.sentence, self.picture.shorter, metrics, space)
+        text, space = self.picture.sentence, round(self.width() - 12 * self.factor)
+        if self.picture.shorter and metrics.horizontalAdvance(text) > space:
+            text = self.picture.shorter
+        text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, space)
         painter.drawText(QPointF(8 * self.factor, 2 * self.factor + metrics.ascent()), text)
 
     def _paint_hover(self, painter: QPainter, places: LanePlaces, place: int) -> None:
