@@ -51,7 +51,6 @@ class TwinStack(QWidget):
         self.headline: PaintedText | None = None
         self.button = QToolButton()
         self.button.setProperty("quiet", True)
-        self.button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.button.clicked.connect(self.toggle)
         self.stack = QStackedWidget()
         self.stack.addWidget(plot)
