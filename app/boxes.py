@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TypeAlias, TypeVar
 
-from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLayout, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLayout, QSplitter, QVBoxLayout, QWidget
 
 Item: TypeAlias = QWidget | QLayout
 Part: TypeAlias = Item | tuple[Item, int] | None
@@ -32,6 +33,20 @@ def down(*parts: Part, on: QWidget | None = None, margins: Margins = None, spaci
 def turn(box: QBoxLayout, *, stacked: bool) -> None:
     """Place the parts of ``box`` one below the other if ``stacked``, otherwise next to each other."""
     box.setDirection(QBoxLayout.Direction.TopToBottom if stacked else QBoxLayout.Direction.LeftToRight)
+
+
+def divided(*parts: QWidget | tuple[QWidget, int], upright: bool = False) -> QSplitter:
+    """Place ``parts`` next to each other or, if ``upright``, one below the other, with handles to resize them.
+
+    Each part is alone or with its stretch factor. No part can be dragged until it disappears.
+    """
+    split = QSplitter(Qt.Orientation.Vertical if upright else Qt.Orientation.Horizontal)
+    for place, entry in enumerate(parts):
+        part, stretch = entry if isinstance(entry, tuple) else (entry, 0)
+        split.addWidget(part)
+        split.setStretchFactor(place, stretch)
+    split.setChildrenCollapsible(False)
+    return split
 
 
 def _filled(box: Box, parts: tuple[Part, ...], on: QWidget | None, margins: Margins, spacing: int | None) -> Box:

@@ -40,17 +40,16 @@ class FormulaLabel(QWidget):
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
 
-    def show_latex(self, latex: str, theme: Theme, scale: float, *, plain: str | None = None) -> None:
-        """Show ``latex``. ``plain`` is its plain text if the default is not good enough."""
-        words = plain_text(latex) if plain is None else plain
-        if (latex, words, theme, scale) == (self.latex, self.plain, self.theme, self.factor):
+    def show_latex(self, latex: str, theme: Theme, scale: float) -> None:
+        """Show ``latex``."""
+        if (latex, theme, scale) == (self.latex, self.theme, self.factor):
             return
-        self.latex, self.plain = latex, words
+        self.latex, self.plain = latex, plain_text(latex)
         self.theme, self.factor = theme, scale
         self._laid = None
         self.setFont(theme.font("mono", scale))
-        self.setAccessibleName(spoken_formula(words))
-        self.setToolTip(plain_tip(words))
+        self.setAccessibleName(spoken_formula(self.plain))
+        self.setToolTip(plain_tip(self.plain))
         self.updateGeometry()
         self.update()
 

@@ -16,6 +16,8 @@ from app.theme.tokens import LIGHT, Theme
 from grpo_core.formula_term import Term
 from grpo_core.text import tr
 
+PIXELS = 18.0
+"""Largest font size of a formula in pixels, at 100 %."""
 SMALLER = (1.0, 0.95, 0.9, 0.85, 0.8)
 """Font scales tried before a formula is wrapped onto a second line."""
 GAP = 4
@@ -38,15 +40,12 @@ class TermStrip(QWidget):
     term_activated = Signal(str)
     typeset = Signal()
 
-    def __init__(
-        self, terms: Sequence[Term] = (), pixels: float = 18.0, parent: QWidget | None = None, *, late: bool = False
-    ) -> None:
+    def __init__(self, terms: Sequence[Term] = (), parent: QWidget | None = None, *, late: bool = False) -> None:
         super().__init__(parent)
         self._worded = False
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
         self.waits = late
-        self.theme, self.factor, self._pixels = LIGHT, 1.0, pixels
-        self._largest = pixels
+        self.theme, self.factor, self._pixels = LIGHT, 1.0, PIXELS
         self._fitted: tuple[object, ...] = ()
         self._inside = True
         self.buttons: list[TermButton] = []
@@ -134,7 +133,7 @@ class TermStrip(QWidget):
         return self._place(space.width(), move=False) <= space.height()
 
     def _resize(self, share: float) -> None:
-        self._pixels = self._largest * share
+        self._pixels = PIXELS * share
         for button in self.buttons:
             button.apply_style(self.theme, self.factor, self._pixels)
 

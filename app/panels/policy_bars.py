@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QPushButton, QStackedLayout, QToolButton, QWidget
+from PySide6.QtWidgets import QPushButton, QStackedLayout, QWidget
 
 from app.boxes import down
 from app.panels.policy_chart import LEGEND, LEGEND_WITH_EARLIER, Guess, policy_chart, show_policy
@@ -15,6 +15,7 @@ from app.theme.labels import EmptyLabel
 from app.widgets.calm import CalmBox
 from app.widgets.combo import fill
 from app.widgets.panel import Panel
+from app.widgets.toggle import toggle
 from app.workspace.cursor import Cursor
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -61,12 +62,8 @@ class PolicyBarsPanel(Panel):
         self.twin = TwinStack(self.plot, LEGEND)
         self.twin.title.hide()
         self.twin.add_to_header(self.choice)
-        self.paired = QToolButton()
-        self.paired.setText(tr("Pairs"))
-        self.paired.setToolTip(tr("Draw π before and after this update as two bars side by side."))
-        self.paired.setCheckable(True)
-        self.paired.setProperty("quiet", True)
-        self.paired.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        tip = tr("Draw π before and after this update as two bars side by side.")
+        self.paired = toggle(tr("Pairs"), tip, quiet=True)
         self.paired.toggled.connect(self.redraw)
         self.twin.add_to_header(self.paired, last=True)
         self._stack = QStackedLayout(self)

@@ -170,7 +170,7 @@ class Canvas(pg.GraphicsView):  # type: ignore[misc]
 
     def places(self) -> tuple[float, float] | None:
         """Return the first and the last x with data, or None without data."""
-        spans = [(c.first, c.first + (len(c.series) - 1) * c.spacing) for c in self.curves if len(c.series)]
+        spans = [(c.first, c.first + len(c.series) - 1) for c in self.curves if len(c.series)]
         if spans:
             return min(a for a, _ in spans), max(b for _, b in spans)
         low, high = self.x_scale.low, self.x_scale.high

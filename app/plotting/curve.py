@@ -41,7 +41,6 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         meaning: its colour and line style, by the theme's name.
         series: its data; assign another series to show another run.
         first: x of the first value (1 for updates).
-        spacing: distance in x between two values (1 for updates).
         keeps_pixels: whether pixels are cached. Set to False for vector output, which would otherwise contain pixels.
         stale: x to the right of which the cached pixels are outdated; infinity if none are.
         sparse: whether the series has only occasional values, which are marked by dots and joined by the line.
@@ -50,7 +49,6 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
     def __init__(self, key: str, label: str, meaning: str, series: Pyramid, first: float = 1.0) -> None:
         super().__init__(connect="finite", skipFiniteCheck=False)
         self.key, self.label, self.meaning, self.series, self.first = key, label, meaning, series, first
-        self.spacing = 1.0
         self.sparse = False
         self._marks: pg.ScatterPlotItem | None = None
         self._reach = -np.inf
@@ -78,12 +76,12 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         """Prepare the part between x = ``low`` and ``high`` for ``pixels`` columns. Return whether anything has
         changed."""
         assert self._theme is not None, "a curve is dressed by its plot"
-        start = int(np.floor((low - self.first) / self.spacing))
-        stop = int(np.ceil((high - self.first) / self.spacing)) + 1
+        start = int(np.floor(low - self.first))
+        stop = int(np.ceil(high - self.first)) + 1
         # The cost of wide lines depends on the number of points. Strokes no further apart than their width leave no
         # gaps.
         columns = max(3 * pixels // 4, 1) if self._theme.bold else pixels
-        stamp = (self.series, self.series.version, start, stop, columns, self.first, self.spacing)
+        stamp = (self.series, self.series.version, start, stop, columns, self.first)
         if stamp == self._drawn:
             return False
         self._extent = None
@@ -91,11 +89,11 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         grown = before is not None and before[0] is self.series and before[2:] == stamp[2:]
         manner, xs, ys = self._manner, self.xs, self.ys
         places, self.ys = self.series.window(start, stop, columns)
-        self._reach = float(places[-1] * self.spacing + self.first) if len(places) else -np.inf
+        self._reach = float(places[-1] + self.first) if len(places) else -np.inf
         if self.sparse:
             known = np.isfinite(self.ys)
             places, self.ys = places[known], self.ys[known]
-        self.xs = places * self.spacing + self.first
+        self.xs = places + self.first
         self._choose_pen(thinned=not self.sparse and len(self.xs) < min(stop, len(self.series)) - max(start, 0))
         self._pixel = (high - low) / pixels
         if grown and manner == self._manner and self._divisible():
@@ -229,7 +227,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
 
     def at(self, x: float) -> float:
         """Return the exact value of the series at ``x``. NaN outside the series."""
-        place = round((x - self.first) / self.spacing)
+        place = round(x - self.first)
         return float(self.series.values[place]) if 0 <= place < len(self.series) else float("nan")
 
     def _choose_pen(self, *, thinned: bool) -> None:

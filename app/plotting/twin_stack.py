@@ -11,10 +11,10 @@ from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QToolButton, QWidget
 
 from app.boxes import across, down
 from app.plotting.bar_chart import BarChart
-from app.plotting.headline import Headline
 from app.plotting.legend import Entry, Legend
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import Label, plain_tip
+from app.theme.painted_text import PaintedText
 from app.theme.tokens import Theme
 from grpo_core.text import tr
 
@@ -48,10 +48,9 @@ class TwinStack(QWidget):
         self.title = Label(plot.title, name="section")
         self.title.setMinimumWidth(1)  # a narrow panel cuts off the title rather than grow
         self.legend = Legend(legend)
-        self.headline: Headline | None = None
+        self.headline: PaintedText | None = None
         self.button = QToolButton()
         self.button.setProperty("quiet", True)
-        self.button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.button.clicked.connect(self.toggle)
         self.stack = QStackedWidget()
         self.stack.addWidget(plot)
@@ -109,12 +108,9 @@ class TwinStack(QWidget):
         The headline is to the left of the legend, or above it in a narrow widget.
         """
         if self.headline is None:
-            self.headline = Headline()
-            if self._look is not None:
-                self.headline.set_look(*self._look)
-        if text != self.headline.text:
+            self.headline = PaintedText("digits")
             self._place_headline()
-            self.headline.say(text, shorter)
+        self.headline.show_text(text, self.plot.theme, self.plot.factor, shorter)
 
     def _place_headline(self) -> None:
         """Place the headline next to the legend if there is enough space, otherwise above it.
@@ -192,7 +188,7 @@ class TwinStack(QWidget):
             return
         edge, top = round(12 * self.plot.factor), round(4 * self.plot.factor)
         self._row.setContentsMargins(edge, 0 if self._alone else top, edge, 0)
-        self._above.setContentsMargins(edge, top if self._alone else 0, edge, 0)
+        self._above.setContentsMargins(edge, top + 1 if self._alone else 0, edge, 0)
         self._row.setSpacing(round(8 * self.plot.factor))
         font = self.plot.theme.font("digits", self.plot.factor)
         for button in (self.button, *(one for one in self._choices if isinstance(one, QToolButton))):

@@ -20,10 +20,11 @@ from PySide6.QtWidgets import (
 from app.panels.evolution.dial import RightDial
 from app.panels.tokens.detail import TokenDetail
 from app.plotting.bar_chart import BarChart
-from app.plotting.headline import Headline
 from app.plotting.plot import Plot
 from app.plotting.table_twin import TableTwin
+from app.plotting.twin_stack import TwinStack
 from app.theme.labels import plain_tip
+from app.theme.painted_text import PaintedText
 from app.token_grid.legend import TintLegend
 from app.widgets.panel import Panel, in_window
 from tests.app.painted import painted_words
@@ -57,7 +58,10 @@ def _of(widget: QWidget) -> list[str]:
         return [f"{_name(widget)} is scrolled sideways by {beyond}", *cut] if beyond else cut
     if isinstance(widget, Plot | BarChart):
         return _of_words(widget, widget.title)
-    if isinstance(widget, TokenDetail | TintLegend | Headline | RightDial) and not widget.visibleRegion().isEmpty():
+    is_headline = isinstance(widget, PaintedText) and isinstance(widget.parent(), TwinStack)
+    if (
+        is_headline or isinstance(widget, TokenDetail | TintLegend | RightDial)
+    ) and not widget.visibleRegion().isEmpty():
         return _of_painted(widget)
     if isinstance(widget, QLabel) and widget.text() and not widget.visibleRegion().isEmpty():
         return _of_label(widget)

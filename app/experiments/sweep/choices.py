@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtGui import QFont, QResizeEvent
-from PySide6.QtWidgets import QLineEdit, QProgressBar, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QLineEdit, QProgressBar, QPushButton, QWidget
 
 from app.boxes import across, down
 from app.experiments.computed_on import ComputedOnField, menu_button
@@ -22,6 +22,7 @@ from app.theme.scroll_area import plain_scroll_area
 from app.theme.tokens import Theme
 from app.widgets.calm import CalmSlider
 from app.widgets.combo import choice_box, fill
+from app.widgets.toggle import toggle
 from app.widgets.wrap import Wrap
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
@@ -352,14 +353,3 @@ def entry(title: str) -> QLineEdit:
     made.setAccessibleName(title)
     made.setToolTip(plain_tip(title))
     return made
-
-
-def toggle(text: str, tip: str, *, quiet: bool = False) -> QToolButton:
-    """Return a flat toggle button."""
-    button = QToolButton()
-    button.setText(text)
-    button.setToolTip(plain_tip(tip))
-    button.setCheckable(True)
-    button.setProperty("quiet", quiet)
-    button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-    return button

@@ -8,12 +8,11 @@ from PySide6.QtWidgets import (
     QListWidget,
     QListWidgetItem,
     QPushButton,
-    QSplitter,
     QStackedLayout,
     QWidget,
 )
 
-from app.boxes import across, down
+from app.boxes import across, divided, down
 from app.panels.evolution.dial import RightDial
 from app.panels.evolution.evolution_words import story, tally, tally_in_fewer_words, what_to_watch, why
 from app.panels.evolution.row_painter import RowsPicture
@@ -93,13 +92,7 @@ class EvolutionPanel(Panel):
         below = across(self.note, margins=(12, 0, 12, 0))
         down(self._head, (self.area, 1), below, on=left, margins=(0, 6, 0, 4), spacing=4)
         down(self.heading, (self.answers, 1), on=self._beside, margins=(8, 4, 8, 4))
-        split = QSplitter(Qt.Orientation.Horizontal)
-        split.addWidget(left)
-        split.addWidget(self._beside)
-        split.setStretchFactor(0, 5)
-        split.setStretchFactor(1, 2)
-        split.setChildrenCollapsible(False)
-        return split
+        return divided((left, 5), (self._beside, 2))
 
     def _build_empty(self) -> QWidget:
         inside = QWidget()

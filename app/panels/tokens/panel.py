@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QPushButton, QSplitter, QStackedLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QStackedLayout, QWidget
 
-from app.boxes import across, down
+from app.boxes import across, divided, down
 from app.panels.tokens.being_written import BeingWritten
 from app.panels.tokens.choices import TokenChoices
 from app.panels.tokens.detail import TokenDetail
@@ -94,12 +94,7 @@ class TokenInspectorPanel(Panel):
     def _build(self) -> QWidget:
         left, whole = QWidget(), QWidget()
         down((self.grid, 1), self.legend, self.remark_label, on=left, margins=(8, 0, 8, 8), spacing=8)
-        split = QSplitter(Qt.Orientation.Horizontal)
-        split.addWidget(left)
-        split.addWidget(self.detail)
-        split.setStretchFactor(0, 3)
-        split.setStretchFactor(1, 2)
-        split.setChildrenCollapsible(False)
+        split = divided((left, 3), (self.detail, 2))
         sentence = across(self.sentence, margins=(8, 0, 8, 0))
         down(self.choices, self.prompt_line, sentence, (split, 1), on=whole, margins=(0, 8, 0, 0), spacing=6)
         return whole

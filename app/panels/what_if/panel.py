@@ -7,9 +7,9 @@ from functools import partial
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QSplitter, QStackedLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QStackedLayout, QWidget
 
-from app.boxes import down
+from app.boxes import divided, down
 from app.jobs.runner import Poll, Runner
 from app.panels.what_if import numbers
 from app.panels.what_if.batch_view import BatchView
@@ -90,11 +90,7 @@ class WhatIfPanel(Panel):
         self._stack.addWidget(self.empty)
 
     def _build(self) -> QWidget:
-        self.split = QSplitter(Qt.Orientation.Horizontal)
-        for place, widget in enumerate((self.editor, self.table, self.batch)):
-            self.split.addWidget(widget)
-            self.split.setStretchFactor(place, int(widget is self.batch))
-        self.split.setChildrenCollapsible(False)
+        self.split = divided(self.editor, self.table, (self.batch, 1))
         self.below = QScrollArea()
         self.below.setWidget(self.notes)
         self.below.setWidgetResizable(True)

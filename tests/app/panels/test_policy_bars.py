@@ -26,7 +26,7 @@ from app.panels.policy_film import (
 )
 from app.panels.policy_words import in_fewer_words, stage_sentence
 from app.plotting.bar_data import Ceiling, Dot
-from app.plotting.headline import Headline
+from app.theme.painted_text import PaintedText
 from app.theme.tokens import LIGHT
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView
@@ -229,14 +229,13 @@ def test_in_a_narrow_header_a_headline_of_two_sentences_is_said_in_fewer_words(q
     shown = pictured(Stage.UPDATE)
     long, short = stage_sentence(shown), in_fewer_words(shown)
     assert short.startswith("Update 1: ") and short.endswith("Nobody drew 7, which pays most.")
-    headline = Headline()
+    headline = PaintedText("digits")
     qtbot.addWidget(headline)
-    headline.set_look(LIGHT, 1.0)
-    headline.say(long, short)
+    headline.show_text(long, LIGHT, 1.0, short)
     for words, room in ((long, 2), (short, -2)):
         headline.resize(headline.fontMetrics().horizontalAdvance(long) + room, headline.sizeHint().height())
         assert [word.text for word in painted_words(headline)] == [words]
-    assert headline.accessibleDescription() == long
+    assert headline.accessibleName() == long
 
 
 @pytest.mark.parametrize(

@@ -64,15 +64,14 @@ def test_without_places_it_fills_nothing() -> None:
     assert len(ribbon.xData) == 0
 
 
-def test_a_line_may_have_its_places_further_apart(qtbot: QtBot) -> None:
+def test_a_line_may_begin_at_another_place(qtbot: QtBot) -> None:
     plot = Plot("Samples", Scale(low=0, whole=True), Scale(low=0, high=1))
     qtbot.addWidget(plot)
     curve = plot.add_curve("a", "", "policy", Pyramid(np.array([0.1, 0.2, 0.3])), first=8.0)
-    curve.spacing = 8.0
     plot.refresh()
-    assert plot.places() == (8.0, 24.0)
-    assert curve.xs.tolist() == [8.0, 16.0, 24.0]
-    assert (curve.at(15), curve.at(24)) == (0.2, 0.3) and np.isnan(curve.at(28.1))
+    assert plot.places() == (8.0, 10.0)
+    assert curve.xs.tolist() == [8.0, 9.0, 10.0]
+    assert (curve.at(9), curve.at(10)) == (0.2, 0.3) and np.isnan(curve.at(10.6))
 
 
 def test_a_series_that_takes_the_place_of_another_is_drawn(qtbot: QtBot) -> None:

@@ -15,22 +15,22 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QSplitter,
     QStackedLayout,
-    QToolButton,
     QWidget,
 )
 
-from app.boxes import down
+from app.boxes import divided, down
 from app.plotting.numbers import MINUS, shown
 from app.plotting.table_twin import TableTwin
-from app.theme.labels import EmptyLabel, Label, plain_tip
+from app.theme.labels import EmptyLabel, Label
 from app.trainers.panels.completions.conversation import Passage, by_mask
 from app.trainers.panels.completions.prompts import PROMPTS, PROMPTS_KEPT, Prompts, prompts_of
 from app.trainers.panels.completions.reading import CompletionText
-from app.trainers.panels.completions.rows import COLUMNS, FILTERED, Batch, Filter, batch_of
+from app.trainers.panels.completions.rows import COLUMNS, FILTERED, KEYS, Batch, Filter, batch_of, filled
 from app.trainers.panels.completions.tree import tree_passages
 from app.trainers.recorded_run import RecordedRun
 from app.widgets.calm import CalmBox
 from app.widgets.panel import Panel
+from app.widgets.toggle import toggle
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.errors import RunFileError
@@ -91,14 +91,12 @@ class CompletionsPanel(Panel):
         self.low = _field(tr("from"), tr("Lowest value to list"))
         self.high = _field(tr("to"), tr("Highest value to list"))
         self.count = Label(name="muted")
-        self.keep = _switch(
-            tr("Keep beside"), tr("Keep the chosen completion on the right and compare others with it.")
-        )
-        self.by_prompt = _switch(
+        self.keep = toggle(tr("Keep beside"), tr("Keep the chosen completion on the right and compare others with it."))
+        self.by_prompt = toggle(
             tr("By prompt"), tr("One row per prompt, with the rewards of its completions. Click a row to list them.")
         )
         self.by_prompt.toggled.connect(self._on_by_prompt)
-        self.tree = _switch(
+        self.tree = toggle(
             tr("Tree"), tr("The rollouts of the prompt as a tree: turns that several rollouts share appear once.")
         )
         self.tree.toggled.connect(self.redraw)
@@ -141,13 +139,10 @@ class CompletionsPanel(Panel):
         texts = QSplitter(Qt.Orientation.Horizontal)
         texts.addWidget(self.here)
         texts.addWidget(self.beside)
-        self.split = QSplitter(Qt.Orientation.Horizontal)
         lists = QWidget()
         down(self.table, self.prompts, on=lists, margins=0)
-        self.split.addWidget(lists)
-        self.split.addWidget(texts)
+        self.split = divided(lists, texts)
         self.split.setSizes([600, 400])
-        self.split.setChildrenCollapsible(False)
         self.split.splitterMoved.connect(self._fit_columns)
         whole = QWidget()
         down(top, (self.split, 1), on=whole, margins=0, spacing=0)
@@ -208,13 +203,14 @@ class CompletionsPanel(Panel):
     @Slot()
     def _fit_columns(self) -> None:
         """Show as many columns as fit without horizontal scrolling, giving priority to the one used by the filter."""
-        keys = [column.key for column in COLUMNS]
-        empty = self._batch.empty - {"truncated"} if self._batch is not None else set()
-        first = dict.fromkeys((keys[0], str(self.by.currentData()), *(key for key in KEPT if key not in empty)))
-        self.table.fit_columns([keys.index(key) for key in first])
-        keys, empty = [column.key for column in PROMPTS], set() if self._prompts is None else self._prompts.empty
-        shown_first = [keys.index(key) for key in ("prompt", *(key for key in PROMPTS_KEPT if key not in empty))]
-        self.prompts.fit_columns(shown_first)
+        with_values = {*KEYS} if self._batch is None else {"truncated"} | filled(COLUMNS, self._batch.cells)
+        first = (KEYS[0], str(self.by.currentData()), *(key for key in KEPT if key in with_values))
+        self.table.fit_columns([KEYS.index(key) for key in dict.fromkeys(first)])
+        keys = [column.key for column in PROMPTS]
+        with_values = {*keys} if self._prompts is None else {"prompt"} | filled(PROMPTS, self._prompts.cells)
+        self.prompts.fit_columns(
+            [keys.index(key) for key in ("prompt", *PROMPTS_KEPT) if key in {"prompt", *with_values}]
+        )
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -289,11 +285,10 @@ class CompletionsPanel(Panel):
     def _tree(self, row: int) -> list[Passage]:
         """Return the rollouts of the prompt of completion ``row`` as a tree, or an empty list if none has turns."""
         assert self._batch is not None
-        column = [column.key for column in COLUMNS].index("group")
-        same = [n for n, cells in enumerate(self._batch.cells) if cells[column] == self._batch.cells[row][column]]
-        told = {n: one for n in same if (one := self._batch.trajectories[n]) is not None}
-        paid = [column.key for column in COLUMNS].index("reward")
-        return tree_passages(told, {n: float(str(self._batch.cells[n][paid])) for n in told}) if told else []
+        groups, rewards = self._batch.values("group"), self._batch.values("reward")
+        rollouts = enumerate(self._batch.trajectories)
+        told = {n: one for n, one in rollouts if one is not None and groups[n] == groups[row]}
+        return tree_passages(told, {n: float(str(rewards[n])) for n in told}) if told else []
 
     def _prompt_of(self, row: int | None) -> int | None:
         """Return the index of a completion's prompt in the list of prompts, or None if it is not listed."""
@@ -303,7 +298,7 @@ class CompletionsPanel(Panel):
 
     def _heading(self, view: View, row: int) -> str:
         assert self._batch is not None
-        cells = dict(zip((column.key for column in COLUMNS), self._batch.cells[row], strict=True))
+        cells = dict(zip(KEYS, self._batch.cells[row], strict=True))
         return tr("Step {step:,}, #{row}: R {reward}, A {advantage}, length {length}").format(
             step=view.run.label(view.cursor.step),
             row=row + 1,
@@ -397,14 +392,6 @@ def _field(placeholder: str, name: str) -> QLineEdit:
     field.setPlaceholderText(placeholder)
     field.setAccessibleName(name)
     return field
-
-
-def _switch(text: str, tip: str) -> QToolButton:
-    button = QToolButton()
-    button.setText(text)
-    button.setCheckable(True)
-    button.setToolTip(plain_tip(tip))
-    return button
 
 
 def _count(listed: int, count: int) -> str:

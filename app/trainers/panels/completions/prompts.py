@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.plotting.table_model import Column
-from app.trainers.panels.completions.rows import COLUMNS, Batch, Filter, preview
+from app.trainers.panels.completions.rows import Batch, Filter, preview
 from grpo_core.text import tr
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -62,12 +62,6 @@ class Prompts:
     rows: tuple[tuple[int, ...], ...]
     cells: list[list[object]]
 
-    @property
-    def empty(self) -> set[str]:
-        """Keys of the columns that have no values."""
-        filled = {n for row in self.cells for n, cell in enumerate(row) if cell not in (None, "")}
-        return {column.key for n, column in enumerate(PROMPTS) if n not in filled}
-
     def listed(self, batch: Batch, wanted: Filter) -> list[int]:
         """Return the prompts with a completion that passes a filter, by their index in :attr:`groups`."""
         passing = set(batch.listed(wanted))
@@ -76,12 +70,11 @@ class Prompts:
 
 def prompts_of(batch: Batch) -> Prompts:
     """Return the prompts of a batch, in the order of their numbers."""
-    place = {column.key: n for n, column in enumerate(COLUMNS)}
     rows_of: dict[int, list[int]] = {}
-    for row, of_row in enumerate(batch.cells):
-        rows_of.setdefault(int(str(of_row[place["group"]])), []).append(row)
+    for row, group in enumerate(batch.values("group")):
+        rows_of.setdefault(int(str(group)), []).append(row)
     groups = tuple(sorted(rows_of))
-    numbers = {key: _numbers([of_row[n] for of_row in batch.cells]) for key, n in place.items() if key in NUMBERS}
+    numbers = {key: _numbers(batch.values(key)) for key in NUMBERS}
     rewards = numbers["reward"]
     known = rewards[np.isfinite(rewards)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)

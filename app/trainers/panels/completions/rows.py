@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,6 +43,7 @@ COLUMNS = (
     Column("truncated", tr("Cut"), chars=4, kind="chip", help=tr("A limit on the length ended it.")),
     Column("text", tr("Completion"), chars=20, kind="text", help=tr("How it begins.")),
 )  # fmt: skip # table, one row per line
+KEYS = tuple(column.key for column in COLUMNS)
 FILTERED = ("reward", "advantage", "length", "kl", "push", "turns", "tools", "errors", "age", "importance")
 """Columns that can be filtered by value."""
 
@@ -79,27 +81,29 @@ class Batch:
     cells: list[list[object]]
     trajectories: tuple[Trajectory | None, ...]
 
-    @property
-    def empty(self) -> set[str]:
-        """Keys of the columns that have no values."""
-        filled = {n for row in self.cells for n, cell in enumerate(row) if cell not in (None, "")}
-        return {column.key for n, column in enumerate(COLUMNS) if n not in filled}
+    def values(self, key: str) -> list[object]:
+        """Return the values of a column of :data:`COLUMNS`, by its key, (B,)."""
+        return [row[KEYS.index(key)] for row in self.cells]
 
     def listed(self, wanted: Filter) -> list[int]:
         """Return the completions that pass a filter, by their row in the update."""
         return [row for row in range(len(self.cells)) if self._passes(row, wanted)]
 
     def _passes(self, row: int, wanted: Filter) -> bool:
-        keys = [column.key for column in COLUMNS]
-        if wanted.group is not None and self.cells[row][keys.index("group")] != wanted.group:
+        if wanted.group is not None and self.cells[row][KEYS.index("group")] != wanted.group:
             return False
         text = wanted.text.casefold()
         if text and not any(text in (x or "").casefold() for x in (self.prompts[row], self.completions[row])):
             return False
         if wanted.low == -math.inf and wanted.high == math.inf:
             return True
-        value = self.cells[row][keys.index(wanted.column)]
+        value = self.cells[row][KEYS.index(wanted.column)]
         return isinstance(value, float | int) and wanted.low <= value <= wanted.high
+
+
+def filled(columns: Sequence[Column], cells: Sequence[Sequence[object]]) -> set[str]:
+    """Return the keys of the columns that have values in any of the rows ``cells``."""
+    return {columns[n].key for row in cells for n, cell in enumerate(row) if cell not in (None, "")}
 
 
 def batch_of(view: View) -> Batch | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QComboBox, QSizePolicy, QSplitter, QWidget
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
-from app.boxes import across, down
+from app.boxes import across, divided, down
 from app.plotting.line_chart import LineChart
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
@@ -59,11 +59,8 @@ class RunComparisonPanel(Panel):
         self.settings.horizontalHeader().setStretchLastSection(True)
         top = across(self.quantity, self.beside, None, margins=(12, 6, 12, 4), spacing=8)
         self.sentence.setContentsMargins(12, 0, 12, 4)
-        self.split = QSplitter(Qt.Orientation.Horizontal)
-        self.split.addWidget(self.twin)
-        self.split.addWidget(self.settings)
+        self.split = divided(self.twin, self.settings)
         self.split.setSizes([500, 400])
-        self.split.setChildrenCollapsible(False)
         down(top, self.sentence, (self.split, 1), on=self, margins=0, spacing=0)
 
     # -- drawing -----------------------------------------------------------------------------------------------------

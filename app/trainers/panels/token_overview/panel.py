@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QPlainTextEdit, QPushButton, QSplitter, QStackedLayout, QWidget
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QPlainTextEdit, QPushButton, QStackedLayout, QWidget
 
-from app.boxes import across, down
+from app.boxes import across, divided, down
 from app.theme.labels import EmptyLabel, Label
 from app.token_grid.legend import TintLegend
 from app.token_grid.tints import OVERVIEW, Tint
@@ -85,14 +85,8 @@ class TokenOverviewPanel(Panel):
         upper = QWidget()
         below, said = (across(widget, margins=(8, 0, 8, 2)) for widget in (self.legend, self.assumption))
         down((self.strips, 1), below, said, on=upper, margins=0, spacing=2)
-        split = QSplitter(Qt.Orientation.Vertical)
-        split.addWidget(upper)
-        split.addWidget(self.text)
-        split.setStretchFactor(0, 3)
-        split.setStretchFactor(1, 1)
-        split.setChildrenCollapsible(False)
         whole = QWidget()
-        down(top, (split, 1), on=whole, margins=0, spacing=0)
+        down(top, (divided((upper, 3), (self.text, 1), upright=True), 1), on=whole, margins=0, spacing=0)
         return whole
 
     # -- drawing -----------------------------------------------------------------------------------------------------
