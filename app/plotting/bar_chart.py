@@ -23,7 +23,7 @@ from app.plotting.axis import Axes, tick_text
 from app.plotting.bar_data import BarPicture, Dot, Lane
 from app.plotting.bar_painter import diamond_near, paint_series
 from app.plotting.labels import paint_read_out, read_out_box, read_out_place
-from app.plotting.lane_ground import paint_ground
+from app.plotting.lane_ground import Hints, ground_stamp, paint_ground
 from app.plotting.lane_painter import (
     BETWEEN,
     LanePlaces,
@@ -36,6 +36,7 @@ from app.plotting.lane_painter import (
     places_of,
     spot_at,
 )
+from app.plotting.layer import Layer
 from app.plotting.table_model import Column, Rows
 from app.theme.labels import plain_tip
 from app.theme.painted_ahead import PaintedAhead
@@ -112,6 +113,7 @@ class BarChart(PaintedAhead, QWidget):
         self._ranges: dict[str, tuple[float, float]] = {}
         self._earlier: dict[str, tuple[object, float]] = {}
         """Key of a lane -> the moment at which its axis changed, and the previous end of the axis."""
+        self._ground = Layer()
         self._outlines: dict[str, tuple[tuple[object, ...], QPainterPath]] = {}
         """Key of a lane -> the data from which its ghosts were drawn, and their outlines."""
         self._pressed: QPointF | None = None
@@ -303,11 +305,9 @@ class BarChart(PaintedAhead, QWidget):
         theme, factor, picture = self.theme, self.factor, self.picture
         levels = {lane.key: self._level_words(lane, places) for lane in picture.lanes}
         hints = {lane.key: self.hint(lane, levels[lane.key][0]) for lane in picture.lanes}
-        painter.fillRect(self.rect(), theme.colour("ground"))
-        painter.setOpacity(STALE if self._stale else 1.0)
-        painter.save()
-        paint_ground(painter, self.rect(), picture, places, hints, theme, factor)
-        painter.restore()
+        stamp = (theme, factor, self._stale, *ground_stamp(picture, places, hints))
+        self._ground.paint(painter, self.rect(), stamp, lambda below: self._paint_ground(below, places, hints))
+        painter.setOpacity(self._strength)
         chosen = picture.chosen if picture.chosen is not None and picture.chosen < picture.count else None
         for lane in picture.lanes:
             axes = places.axes[lane.key]
@@ -329,6 +329,17 @@ class BarChart(PaintedAhead, QWidget):
         for mark in picture.marks:
             paint_mark(painter, mark, places, theme, factor)
         self._paint_sentence(painter)
+
+    @property
+    def _strength(self) -> float:
+        """Opacity of everything except the background."""
+        return STALE if self._stale else 1.0
+
+    def _paint_ground(self, painter: QPainter, places: LanePlaces, hints: Hints) -> None:
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+        painter.fillRect(self.rect(), self.theme.colour("ground"))
+        painter.setOpacity(self._strength)
+        paint_ground(painter, self.rect(), self.picture, places, hints, self.theme, self.factor)
 
     def _level_words(self, lane: Lane, places: LanePlaces) -> tuple[str, QRectF]:
         """Return the text next to the lane's level, and its box. Both are empty without a level, or if no text fits."""

@@ -1,4 +1,4 @@
-"""The background of a bar chart: grid, axis labels, titles of the lanes, names of the positions."""
+"""The rarely changing background of a bar chart: grid, axis labels, titles of the lanes, names of the positions."""
 
 from __future__ import annotations
 
@@ -14,6 +14,16 @@ from app.theme.tokens import Theme
 
 Hints = Mapping[str, tuple[str, str]]
 """Key of a lane -> text below its title, and the meaning that gives its colour."""
+
+
+def ground_stamp(picture: BarPicture, places: LanePlaces, hints: Hints) -> tuple[object, ...]:
+    """Return everything that :func:`paint_ground` draws, apart from what depends only on the widget's size and look."""
+    lanes = tuple(
+        (lane.title, lane.symbol, lane.ruled, lane.symmetric, lane.y, lane.y_ticks, hints[lane.key])
+        for lane in picture.lanes
+    )
+    edges = None if picture.edges is None else (picture.edges[0], picture.edges[-1])
+    return picture.names, picture.label, picture.x_label, edges, picture.chosen, places, lanes
 
 
 def paint_ground(
