@@ -13,7 +13,7 @@ import numpy as np
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError, shortened
 from grpo_core.foreign.line import Line
-from grpo_core.foreign.recording import Completions, Report, Texts
+from grpo_core.foreign.recording import Completions, Report, Source, Texts
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
 
@@ -38,14 +38,8 @@ def _bounded(notes: Sequence[object]) -> tuple[str, ...]:
     )
 
 
-class RemoteSource:
-    """A recorded run. The methods are documented in :class:`~grpo_core.foreign.recording.Source`.
-
-    Attributes:
-        has_losses: whether the trainer's losses are available for comparison.
-        processes: number of processes that trained.
-        columns: what the user said that columns mean.
-    """
+class RemoteSource(Source):
+    """A recorded run that another process reads."""
 
     def __init__(
         self, line: Line, asked: Path, index: Path | None, number: int, facts: dict[str, Any], columns: str = ""
@@ -78,19 +72,15 @@ class RemoteSource:
                 )
             ) from None
 
-    def __len__(self) -> int:
-        """Return the number of updates."""
-        return len(self.labels)
-
     @property
-    def notes(self) -> Sequence[str]:
+    def notes(self) -> Sequence[str]:  # type: ignore[override]
         """Notes on what is damaged, repeated, missing or skipped, including findings from reading updates."""
         if self._read:
             with suppress(RunFileError):
                 self._notes, self._read = _bounded(self._ask("notes")), False
         return self._notes
 
-    @cached_property
+    @cached_property  # type: ignore[override]
     def vocabulary(self) -> tuple[str, ...]:
         """The text of each token by token ID, (V,)."""
         return tuple(self._ask("vocabulary"))
@@ -111,11 +101,9 @@ class RemoteSource:
         return self._of_update("reports", position, list[Report])
 
     def losses(self, position: int) -> np.ndarray | None:
-        """Return the loss of each micro-batch as its process computed it, (N, M). NaN if it was not recorded."""
         return self._of_update("losses", position, np.ndarray | None)  # type: ignore[arg-type]
 
     def incomplete(self, position: int) -> str:
-        """Return why the losses of an update cannot be compared. Empty if they can."""
         return self._of_update("incomplete", position, str)
 
     def stamp(self, position: int) -> tuple[int, ...]:

@@ -70,11 +70,8 @@ def _step_files(path: Path) -> list[tuple[int, Path]]:
 class VerifiersRun(TextRun):
     """Episodes of verifiers, by training step if they name one, with the files that prime-rl wrote next to them.
 
-    Attributes:
-        processes: number of processes for the loss in :meth:`losses`: one, because prime-rl logs one loss for all.
+    prime-rl logs one loss for all processes, which therefore count as one.
     """
-
-    processes = 1
 
     def __init__(self, path: Path, index: Path | None = None) -> None:
         """Open a file or folder.
@@ -127,12 +124,12 @@ class VerifiersRun(TextRun):
         return other
 
     @property
-    def has_losses(self) -> bool:
+    def has_losses(self) -> bool:  # type: ignore[override]
         """Whether prime-rl's own losses are available for comparison."""
         return self._prime is not None and not self._prime.why_unknown and self._prime.has_exports
 
     @property
-    def why_no_losses(self) -> str:
+    def why_no_losses(self) -> str:  # type: ignore[override]
         """Reason why the loss cannot be recomputed, and what is needed.
 
         Empty if it can be, or if these are not rollouts of prime-rl.
@@ -255,7 +252,6 @@ class VerifiersRun(TextRun):
         return None if mean is None or count is None else np.array([[mean * count]])
 
     def incomplete(self, position: int) -> str:
-        """Return why the loss of an update cannot be compared. Empty if it can."""
         prime, label = self._prime, self.labels[position - 1]
         if prime is None or prime.why_unknown:
             return self.why_no_losses
