@@ -118,8 +118,6 @@ class Source:
         has_losses: whether the trainer's losses, or else its advantages, are available for comparison.
         why_no_losses: why the loss cannot be recomputed, and what is needed; empty if it can be, or if unknown.
         processes: number of processes that trained; 1 if unknown.
-        replaces_lists: whether a refresh replaces the lists of this object rather than extending them, so that a
-            shallow copy keeps the state before it.
     """
 
     path: Path
@@ -134,7 +132,6 @@ class Source:
     has_losses: bool = False
     why_no_losses: str = ""
     processes: int = 1
-    replaces_lists = False
 
     def __len__(self) -> int:
         """Return the number of updates, as of the last :meth:`refresh`."""

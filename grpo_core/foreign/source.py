@@ -10,7 +10,6 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from grpo_core.config import Settings
 from grpo_core.errors import RunFileError, shortened
 from grpo_core.foreign.line import Line
 from grpo_core.foreign.recording import Completions, Report, Source, Texts
@@ -51,26 +50,18 @@ class RemoteSource(Source):
             asked: the requested path.
             index: folder of the user's cache for indexes of large files.
             number: number of this state of the source.
-            facts: facts reported by the process (:func:`grpo_core.foreign.answers.facts_of`).
+            facts: facts reported by the process (:func:`grpo_core.foreign.answers.facts_of`), of checked types.
             columns: what columns of the user's own mean (:func:`grpo_core.foreign.formats.open_source`).
         """
         self._line, self._number = line, number
         self._opening = ("open", (number, str(asked), None if index is None else str(index), columns))
         self._asked_for, self._index_folder, self.columns = asked, index, columns
         self._read = False
-        try:
-            self.path, self.title, self.partial = Path(facts["path"]), shortened(facts["title"]), bool(facts["partial"])
-            self.settings: Settings = facts["settings"]
-            self.siblings = tuple(map(Path, facts["siblings"]))
-            self.labels: list[int] = facts["labels"].tolist()
-            self.has_losses, self.processes = bool(facts["has_losses"]), int(facts["processes"])
-            self._notes = _bounded(facts["notes"])
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise RunFileError(
-                tr("{name} cannot be read: its process sent an unexpected answer ({error}).").format(
-                    name=asked.name, error=error
-                )
-            ) from None
+        self.path, self.title, self.partial = Path(facts["path"]), shortened(facts["title"]), facts["partial"]
+        self.settings, self.siblings = facts["settings"], tuple(map(Path, facts["siblings"]))
+        self.labels: list[int] = facts["labels"].tolist()
+        self.has_losses, self.processes = facts["has_losses"], facts["processes"]
+        self._notes = _bounded(facts["notes"])
 
     @property
     def notes(self) -> Sequence[str]:  # type: ignore[override]
@@ -116,12 +107,8 @@ class RemoteSource(Source):
             raise RunFileError(tr("{name} could not be read.").format(name=self._asked_for.name))
         return stamps
 
-    def refresh(self) -> int:
-        """Return the number of updates. New data is only available from the source that :meth:`refreshed` creates."""
-        return len(self.labels)
-
     def refreshed(self, stamp: int | None) -> tuple[int, RemoteSource | None, bool]:
-        """Run :func:`grpo_core.foreign.following.refreshed` in the process."""
+        """Run :func:`grpo_core.foreign.following.refreshed` in the process. No other method finds new data."""
         now, facts, goes_on = self._ask("refresh", stamp)
         if facts is None:
             return now, None, goes_on

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -228,11 +229,9 @@ class Updates:
         if position not in self._kept:
             before = None
             if position > 1:
-                try:
-                    before = self._kept[position - 1][0].step if position - 1 in self._kept else None
-                    before = self.run.step(position - 1) if before is None else before
-                except (RunFileError, NotRecordedError):
-                    before = None
+                with suppress(RunFileError, NotRecordedError):
+                    known = self._kept.get(position - 1)
+                    before = self.run.step(position - 1) if known is None else known[0].step
             step, skipped, theirs = self.run.step(position), self.run.incomplete(position), None
             try:
                 theirs = None if skipped else self.run.losses(position)

@@ -8,7 +8,6 @@ cannot be written is ignored.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import os
@@ -21,7 +20,7 @@ import numpy as np
 
 from grpo_core.foreign.recording import Source
 from grpo_core.regular_file import read_limited
-from grpo_core.trainers.importers.line_index import write_cached
+from grpo_core.trainers.importers.line_index import place_in, write_cached
 
 VERSION = 1
 """Format version, increased when a release computes the numbers differently."""
@@ -82,6 +81,4 @@ class SeriesCache:
         return [dict(zip(map(str, names), map(float, column), strict=True)) for column in values.T[:count]]
 
     def _file(self, source: Source) -> Path:
-        digest = hashlib.sha256(os.fsencode(source.path.absolute()))
-        digest.update(source.columns.encode("utf-8", "surrogatepass"))
-        return self.folder / f"{digest.hexdigest()[:32]}{SUFFIX}"
+        return place_in(self.folder, source.path, SUFFIX, source.columns)

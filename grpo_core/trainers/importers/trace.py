@@ -6,6 +6,7 @@ is a pass, and each process's micro-batch is one part of the pass (``trace_step.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 import zlib
@@ -111,7 +112,6 @@ class Trace(Source):
     """
 
     has_losses = True
-    replaces_lists = True
 
     def __init__(self, path: Path) -> None:
         self.path = path if path.is_dir() else path.parent
@@ -137,6 +137,10 @@ class Trace(Source):
         self._logs: dict[int, tuple[tuple[int, int], dict[int, list[Report]]]] = {}
         self._latest: tuple[int, tuple[int, ...], Step] | None = None
         self.refresh()
+
+    def __deepcopy__(self, memo: object) -> Trace:
+        """Return a copy that can be refreshed independently: lists are replaced, never modified."""
+        return copy.copy(self)
 
     @property
     def vocabulary(self) -> tuple[str, ...]:  # type: ignore[override]
