@@ -71,8 +71,8 @@ class RemoteSource(Source):
                 self._notes, self._read = _bounded(self._ask("notes")), False
         return self._notes
 
-    @cached_property  # type: ignore[override]
-    def vocabulary(self) -> tuple[str, ...]:
+    @cached_property
+    def vocabulary(self) -> tuple[str, ...]:  # type: ignore[override]
         """The text of each token by token ID, (V,)."""
         return tuple(self._ask("vocabulary"))
 

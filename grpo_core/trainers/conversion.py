@@ -129,7 +129,8 @@ def _rest(source: Source, position: int, *, with_losses: bool) -> dict[str, Any]
         table = converted.plain_table(source.completions(position))
     except NotRecordedError:
         table = None
-    rest = {"table": table, "reports": [(report.step, dict(report.numbers)) for report in source.reports(position)]}
+    reports = [(report.step, dict(report.numbers)) for report in source.reports(position)]
+    rest: dict[str, Any] = {"table": table, "reports": reports}
     if with_losses and source.has_losses:
         why_not = source.incomplete(position)
         losses = None if why_not else source.losses(position)
