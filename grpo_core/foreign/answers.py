@@ -24,7 +24,7 @@ from grpo_core.errors import GrpoError, RunFileError, given_up, shortened
 from grpo_core.foreign import formats, walls
 from grpo_core.foreign.following import refreshed
 from grpo_core.foreign.probes import probe
-from grpo_core.foreign.recording import Completions, Report, Source, Texts, has_losses, stamps
+from grpo_core.foreign.recording import Completions, Report, Source, Texts
 from grpo_core.foreign.replies import yielded_by
 from grpo_core.lm.patterns import matcher
 from grpo_core.packing import Tree, packed, unpacked
@@ -141,8 +141,8 @@ def facts_of(source: Source) -> Facts:
         "siblings": tuple(map(str, source.siblings)),
         "notes": tuple(source.notes)[:MOST_NOTES],
         "labels": np.asarray(source.labels, np.int64),
-        "processes": getattr(source, "processes", 1),
-        "has_losses": has_losses(source),
+        "processes": source.processes,
+        "has_losses": source.has_losses,
     }
 
 
@@ -154,7 +154,7 @@ READ: dict[str, tuple[Any, Callable[..., object]]] = {
     "completions": (Completions, lambda source, position: source.completions(position)),
     "measured": (tuple[Completions | None, Step | None], lambda source, position: source.measured(position)),
     "reports": (list[Report], lambda source, position: list(source.reports(position))),
-    "stamps": (list[tuple[int, ...]], lambda source, first, last: stamps(source, first, last)),
+    "stamps": (list[tuple[int, ...]], lambda source, first, last: source.stamps(first, last)),
     "losses": (np.ndarray | None, lambda source, position: source.losses(position)),
     "incomplete": (str, lambda source, position: source.incomplete(position)),
 }

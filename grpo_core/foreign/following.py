@@ -31,7 +31,7 @@ def refreshed(source: Source, stamp: int | None) -> tuple[int, Source | None, bo
     now = _stamp(source.path)
     if now == stamp:
         return now, None, True
-    fresh = copy.copy(source) if getattr(source, "replaces_lists", False) else copy.deepcopy(source)
+    fresh = copy.deepcopy(source)
     fresh.refresh()
     return now, fresh, _goes_on(source, fresh)
 

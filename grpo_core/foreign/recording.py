@@ -1,4 +1,4 @@
-"""The interface of every importer: a run recorded by another program, read in place."""
+"""The base class of every importer: a run recorded by another program, read in place."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
@@ -102,45 +101,41 @@ class Report:
     numbers: Mapping[str, float] = field(default_factory=dict)
 
 
-class Source(Protocol):
-    """A recorded run. Positions are counted from 1; the trainer's own numbers are :attr:`labels`.
+class Source:
+    """A recorded run: the base class of every importer's. Positions are counted from 1.
 
     Attributes:
         path: the file or folder.
         title: title of the run.
         settings: the settings of the training; the task is a recorded one.
+        labels: the trainer's number of each update.
+        notes: notes on what is damaged, repeated, missing or skipped; empty if the source is complete.
         partial: whether only the last updates are available until the next :meth:`refresh`, which scans the rest of a
             large file. The positions of the updates then change.
+        siblings: paths of the other runs in the same file, newest first.
+        vocabulary: the text of each token by token ID, (V,); empty if the source has no tokens.
+        columns: what the user said that columns mean (:func:`grpo_core.foreign.formats.open_source`).
+        has_losses: whether the trainer's losses, or else its advantages, are available for comparison.
+        why_no_losses: why the loss cannot be recomputed, and what is needed; empty if it can be, or if unknown.
+        processes: number of processes that trained; 1 if unknown.
     """
 
     path: Path
     title: str
     settings: Settings
-    partial: bool
-
-    @property
-    def siblings(self) -> Sequence[Path]:
-        """Paths of the other runs in the same file, newest first."""
-        ...
-
-    @property
-    def notes(self) -> Sequence[str]:
-        """Notes on what is damaged, repeated, missing or skipped. Empty if the source is complete."""
-        ...
-
-    @property
-    def labels(self) -> Sequence[int]:
-        """The trainer's number of each update."""
-        ...
-
-    @property
-    def vocabulary(self) -> tuple[str, ...]:
-        """The text of each token by token ID, (V,). Empty if the source has no tokens."""
-        ...
+    labels: Sequence[int]
+    notes: Sequence[str]
+    partial: bool = False
+    siblings: Sequence[Path] = ()
+    vocabulary: tuple[str, ...] = ()
+    columns: str = ""
+    has_losses: bool = False
+    why_no_losses: str = ""
+    processes: int = 1
 
     def __len__(self) -> int:
         """Return the number of updates, as of the last :meth:`refresh`."""
-        ...
+        return len(self.labels)
 
     def step(self, position: int) -> Step:
         """Return the update at ``position``.
@@ -149,11 +144,12 @@ class Source(Protocol):
             RunFileError: its file is damaged, missing or malicious; the message names it.
             NotRecordedError: the source only contains text.
         """
-        ...
+        raise NotImplementedError
 
     def texts(self, position: int) -> Texts:
         """Return the prompts and completions of the update at ``position``."""
-        ...
+        table = self.completions(position)
+        return Texts(prompts=table.prompts, completions=table.completions)
 
     def completions(self, position: int) -> Completions:
         """Return the completions of the update at ``position`` as a table.
@@ -162,7 +158,7 @@ class Source(Protocol):
             RunFileError: the file is damaged, missing or malicious; the message names it.
             NotRecordedError: the source only contains the trainer's reports.
         """
-        ...
+        raise NotImplementedError
 
     def measured(self, position: int) -> tuple[Completions | None, Step | None]:
         """Return the table and the step of the update at ``position`` for computing numbers, possibly without text.
@@ -172,51 +168,36 @@ class Source(Protocol):
         Raises:
             RunFileError: its file is damaged, missing or malicious.
         """
-        ...
+        table = step = None
+        with suppress(NotRecordedError):
+            table = self.completions(position)
+        with suppress(NotRecordedError):
+            step = self.step(position)
+        return table, step
 
     def reports(self, position: int) -> Sequence[Report]:
         """Return the trainer's reports on the optimizer steps of the update at ``position``, if any."""
-        ...
+        return ()
+
+    def losses(self, position: int) -> np.ndarray | None:
+        """Return the loss of each micro-batch as its process computed it, (N, M), NaN if not recorded."""
+        return None
+
+    def incomplete(self, position: int) -> str:
+        """Return why the losses of an update cannot be compared. Empty if they can."""
+        return ""
 
     def stamp(self, position: int) -> tuple[int, ...]:
         """Return integers that change when the recorded data of the update at ``position`` changes."""
-        ...
+        return file_stamp(self.path)
+
+    def stamps(self, first: int, last: int) -> list[tuple[int, ...]]:
+        """Return :meth:`stamp` of the updates from ``first`` to ``last``."""
+        return [self.stamp(position) for position in range(first, last + 1)]
 
     def refresh(self) -> int:
         """Check for new data. Return the current number of updates."""
-        ...
-
-
-def read_twice(source: Source, position: int) -> tuple[Completions | None, Step | None]:
-    """Implement :meth:`Source.measured` for sources that cannot read their tables without the text."""
-    table = step = None
-    with suppress(NotRecordedError):
-        table = source.completions(position)
-    with suppress(NotRecordedError):
-        step = source.step(position)
-    return table, step
-
-
-def has_losses(source: Source) -> bool:
-    """Return whether the trainer's losses are available for comparison."""
-    return bool(getattr(source, "has_losses", False))
-
-
-def columns_of(source: object) -> str:
-    """Return what the user said that columns mean (:func:`grpo_core.foreign.formats.open_source`), or an empty text."""
-    return str(getattr(source, "columns", ""))
-
-
-def stamps(source: Source, first: int, last: int) -> list[tuple[int, ...]]:
-    """Return :meth:`Source.stamp` of the updates from ``first`` to ``last``.
-
-    A source in another process only receives one request for all of them.
-    """
-    at_once = getattr(source, "stamps", None)
-    if at_once is not None:
-        known: list[tuple[int, ...]] = at_once(first, last)
-        return known
-    return [source.stamp(position) for position in range(first, last + 1)]
+        return len(self)
 
 
 def file_stamp(path: Path, *more: int) -> tuple[int, ...]:

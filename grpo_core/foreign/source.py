@@ -10,10 +10,9 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from grpo_core.config import Settings
 from grpo_core.errors import RunFileError, shortened
 from grpo_core.foreign.line import Line
-from grpo_core.foreign.recording import Completions, Report, Texts
+from grpo_core.foreign.recording import Completions, Report, Source, Texts
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
 
@@ -38,14 +37,8 @@ def _bounded(notes: Sequence[object]) -> tuple[str, ...]:
     )
 
 
-class RemoteSource:
-    """A recorded run. The methods are documented in :class:`~grpo_core.foreign.recording.Source`.
-
-    Attributes:
-        has_losses: whether the trainer's losses are available for comparison.
-        processes: number of processes that trained.
-        columns: what the user said that columns mean.
-    """
+class RemoteSource(Source):
+    """A recorded run that another process reads."""
 
     def __init__(
         self, line: Line, asked: Path, index: Path | None, number: int, facts: dict[str, Any], columns: str = ""
@@ -57,33 +50,21 @@ class RemoteSource:
             asked: the requested path.
             index: folder of the user's cache for indexes of large files.
             number: number of this state of the source.
-            facts: facts reported by the process (:func:`grpo_core.foreign.answers.facts_of`).
+            facts: facts reported by the process (:func:`grpo_core.foreign.answers.facts_of`), of checked types.
             columns: what columns of the user's own mean (:func:`grpo_core.foreign.formats.open_source`).
         """
         self._line, self._number = line, number
         self._opening = ("open", (number, str(asked), None if index is None else str(index), columns))
         self._asked_for, self._index_folder, self.columns = asked, index, columns
         self._read = False
-        try:
-            self.path, self.title, self.partial = Path(facts["path"]), shortened(facts["title"]), bool(facts["partial"])
-            self.settings: Settings = facts["settings"]
-            self.siblings = tuple(map(Path, facts["siblings"]))
-            self.labels: list[int] = facts["labels"].tolist()
-            self.has_losses, self.processes = bool(facts["has_losses"]), int(facts["processes"])
-            self._notes = _bounded(facts["notes"])
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise RunFileError(
-                tr("{name} cannot be read: its process sent an unexpected answer ({error}).").format(
-                    name=asked.name, error=error
-                )
-            ) from None
-
-    def __len__(self) -> int:
-        """Return the number of updates."""
-        return len(self.labels)
+        self.path, self.title, self.partial = Path(facts["path"]), shortened(facts["title"]), facts["partial"]
+        self.settings, self.siblings = facts["settings"], tuple(map(Path, facts["siblings"]))
+        self.labels: list[int] = facts["labels"].tolist()
+        self.has_losses, self.processes = facts["has_losses"], facts["processes"]
+        self._notes = _bounded(facts["notes"])
 
     @property
-    def notes(self) -> Sequence[str]:
+    def notes(self) -> Sequence[str]:  # type: ignore[override]
         """Notes on what is damaged, repeated, missing or skipped, including findings from reading updates."""
         if self._read:
             with suppress(RunFileError):
@@ -91,7 +72,7 @@ class RemoteSource:
         return self._notes
 
     @cached_property
-    def vocabulary(self) -> tuple[str, ...]:
+    def vocabulary(self) -> tuple[str, ...]:  # type: ignore[override]
         """The text of each token by token ID, (V,)."""
         return tuple(self._ask("vocabulary"))
 
@@ -111,11 +92,9 @@ class RemoteSource:
         return self._of_update("reports", position, list[Report])
 
     def losses(self, position: int) -> np.ndarray | None:
-        """Return the loss of each micro-batch as its process computed it, (N, M). NaN if it was not recorded."""
         return self._of_update("losses", position, np.ndarray | None)  # type: ignore[arg-type]
 
     def incomplete(self, position: int) -> str:
-        """Return why the losses of an update cannot be compared. Empty if they can."""
         return self._of_update("incomplete", position, str)
 
     def stamp(self, position: int) -> tuple[int, ...]:
@@ -128,12 +107,8 @@ class RemoteSource:
             raise RunFileError(tr("{name} could not be read.").format(name=self._asked_for.name))
         return stamps
 
-    def refresh(self) -> int:
-        """Return the number of updates. New data is only available from the source that :meth:`refreshed` creates."""
-        return len(self.labels)
-
     def refreshed(self, stamp: int | None) -> tuple[int, RemoteSource | None, bool]:
-        """Run :func:`grpo_core.foreign.following.refreshed` in the process."""
+        """Run :func:`grpo_core.foreign.following.refreshed` in the process. No other method finds new data."""
         now, facts, goes_on = self._ask("refresh", stamp)
         if facts is None:
             return now, None, goes_on

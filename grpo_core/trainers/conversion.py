@@ -16,7 +16,7 @@ import numpy as np
 
 from grpo_core import __version__
 from grpo_core.errors import NotRecordedError, RunFileError
-from grpo_core.foreign.recording import Source, has_losses
+from grpo_core.foreign.recording import Source
 from grpo_core.record import Origin, Step
 from grpo_core.runs.checks import note_checks
 from grpo_core.runs.connection import RunConnection, connected
@@ -103,8 +103,8 @@ def _written(
                 "labels": labels,
                 "notes": [*source.notes, *left_out],
                 "why_no_step": why_no_step,
-                "processes": getattr(source, "processes", 1),
-                "has_losses": has_losses(source),
+                "processes": source.processes,
+                "has_losses": source.has_losses,
             }
             with transaction(connection):
                 connection.execute("INSERT INTO meta(key, value) VALUES (?, ?)", (converted.KEY, json.dumps(facts)))
@@ -129,11 +129,11 @@ def _rest(source: Source, position: int, *, with_losses: bool) -> dict[str, Any]
         table = converted.plain_table(source.completions(position))
     except NotRecordedError:
         table = None
-    rest = {"table": table, "reports": [(report.step, dict(report.numbers)) for report in source.reports(position)]}
-    recorded: Any = source if with_losses and has_losses(source) else None
-    if recorded is not None:
-        why_not = recorded.incomplete(position)
-        losses = None if why_not else recorded.losses(position)
+    reports = [(report.step, dict(report.numbers)) for report in source.reports(position)]
+    rest: dict[str, Any] = {"table": table, "reports": reports}
+    if with_losses and source.has_losses:
+        why_not = source.incomplete(position)
+        losses = None if why_not else source.losses(position)
         rest |= {"losses": None if losses is None else losses.tolist(), "incomplete": why_not}
     return rest
 

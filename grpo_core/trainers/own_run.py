@@ -16,7 +16,7 @@ from grpo_core.config.language import REWARDS
 from grpo_core.config.recorded import RecordedTask
 from grpo_core.errors import RunFileError
 from grpo_core.foreign.readers import recorded
-from grpo_core.foreign.recording import Completions, Report, Source, Texts, file_stamp
+from grpo_core.foreign.recording import Completions, Report, Source
 from grpo_core.foreign.trajectory import ToolCall, Trajectory, Turn
 from grpo_core.lm import rewards
 from grpo_core.lm.calculator import CLOSE, NAME, UNKNOWN, call_in, exchanges
@@ -35,32 +35,23 @@ NO_OTHER_TRAINER = tr(
 )
 
 
-class OwnRun:
-    """A run file of this program, as a :class:`~grpo_core.foreign.recording.Source`.
+class OwnRun(Source):
+    """A run file of this program.
 
     Its settings are those of a recorded run with the same loss, because a diagnosis supports no others. The updates are
     those in this file: if the file was thinned, the remaining ones; in a branch, those after the branch point.
     """
 
-    partial = False
-
     def __init__(self, path: Path) -> None:
-        self.path, self.siblings = path, ()
+        self.path = path
         with RunReader.open(path) as reader:
             self.title = reader.meta.title or path.stem
             self._origin = reader.origin
+            self.vocabulary = self._origin.vocabulary
             self.settings = as_recorded(reader.meta.settings, self._origin)
             self.notes: list[str] = []
             self.labels: list[int] = []
             self._read_labels(reader)
-
-    @property
-    def vocabulary(self) -> tuple[str, ...]:
-        return self._origin.vocabulary
-
-    def __len__(self) -> int:
-        """Return the number of updates in the file."""
-        return len(self.labels)
 
     def step(self, position: int) -> Step:
         step = self._step(position)
@@ -82,10 +73,6 @@ class OwnRun:
             reward_range=reward_range(step),
         )
 
-    def texts(self, position: int) -> Texts:
-        table = self.completions(position)
-        return Texts(prompts=table.prompts, completions=table.completions)
-
     def measured(self, position: int) -> tuple[Completions | None, Step | None]:
         return self.completions(position), self.step(position)
 
@@ -93,9 +80,6 @@ class OwnRun:
         step = self._step(position)
         norm = step.measurements.get("grad_norm")
         return () if norm is None else (Report(step=step.step, numbers={"grad_norm": norm}),)
-
-    def stamp(self, position: int) -> tuple[int, ...]:
-        return file_stamp(self.path)
 
     def refresh(self) -> int:
         with RunReader.open(self.path) as reader:

@@ -73,7 +73,9 @@ def prompt_tables() -> dict[str, PromptTable]:
 
 def formats() -> Formats:
     """Return the formats of recorded runs that can be read."""
-    return Formats(knows=_knows, open=_open_source, place_of=_place_of)
+    from grpo_core.trainers.run_paths import file_and_run
+
+    return Formats(knows=_knows, open=_open_source, place_of=lambda path: file_and_run(path)[0])
 
 
 def plugins() -> dict[str, str]:
@@ -211,12 +213,6 @@ def _open_source(path: Path, index: Path | None, columns: str) -> Source:
     from grpo_core.trainers.importers import open_source
 
     return open_source(path, index=index, columns=columns)
-
-
-def _place_of(path: Path) -> Path:
-    from grpo_core.trainers.run_paths import file_and_run
-
-    return file_and_run(path)[0]
 
 
 def _learner() -> Callable[..., PolicyLearner[Any]]:

@@ -18,7 +18,7 @@ from grpo_core.text import tr
 from grpo_core.trainers import recorded_series
 from grpo_core.trainers.audit.audit import Audit, audit
 from grpo_core.trainers.audit.put_right import PutRight
-from grpo_core.trainers.audit.report import as_text, traced, why_not
+from grpo_core.trainers.audit.report import as_text, why_not
 from grpo_core.trainers.health import Diagnosis, diagnose
 from grpo_core.trainers.importers import open_source
 from grpo_core.trainers.own_run import NO_OTHER_TRAINER, OwnRun, is_own
@@ -124,10 +124,9 @@ def examination(path: str, columns: str = "", *, poll: Poll) -> Iterator[Diagnos
 
 def verdict(source: Source, poll: Poll) -> Verdict:
     """Audit a recorded run. Without log-probabilities, the verdict says why there is no audit."""
-    recorded = traced(source)
-    if recorded is None:
+    if not source.has_losses:
         return Verdict(agrees=None, text=why_not(source))
-    result: Audit = audit(recorded, progress=lambda done, count: poll())
+    result: Audit = audit(source, progress=lambda done, count: poll())
     text = as_text(source, dataclasses.replace(result, put_right=None))  # the page shows that as a table
     if result.first is None:
         return Verdict(agrees=result.agrees if result.compared else None, text=text)

@@ -14,7 +14,6 @@ from grpo_core.foreign.source import RemoteSource
 from grpo_core.text import tr
 from grpo_core.trainers.audit.audit import Auditing
 from grpo_core.trainers.audit.cause import SUSPECTED
-from grpo_core.trainers.audit.report import traced
 from grpo_core.trainers.health.diagnose import Diagnosing
 from grpo_core.trainers.health.finding import Diagnosis, Finding
 from grpo_core.trainers.health.grade import Grade
@@ -82,9 +81,8 @@ class Watch:
 
     def _begin(self) -> None:
         """Discard all data about updates and begin again."""
-        recorded = traced(self.source)
         self._diagnosing = Diagnosing()
-        self._auditing = None if recorded is None else Auditing(recorded)
+        self._auditing = Auditing(self.source) if self.source.has_losses else None
         self._stamps: dict[int, tuple[int, ...]] = {}
         self._searched = 0
 
@@ -120,9 +118,8 @@ class Watch:
         changed = [position for position in range(1, len(self.source) + 1) if self._is_new(position)]
         for position in changed:
             self._diagnosing.take(self.source, position)
-            recorded = traced(self.source)
-            if self._auditing is not None and recorded is not None:
-                self._auditing.take(position, recorded)
+            if self._auditing is not None and self.source.has_losses:
+                self._auditing.take(position, self.source)
         if changed:
             self.read_at = time.monotonic()
             yield from self._compared()

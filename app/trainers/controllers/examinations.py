@@ -14,7 +14,6 @@ from app.trainers.examination import examination_of
 from app.trainers.panel_rows import DIAGNOSIS
 from app.trainers.recorded_run import RecordedRun
 from app.widgets.panel import in_window
-from grpo_core.foreign.recording import columns_of
 from grpo_core.text import clauses, listed, plural, tr
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ class Examinations(QObject):
         else:
             left = math.inf
         if left <= 0:
-            examination.start(run.id, run.path, run.head, columns_of(run.source))
+            examination.start(run.id, run.path, run.head, run.source.columns)
         elif left < math.inf:
             self._again.start(math.ceil(1000 * left))
 

@@ -15,7 +15,7 @@ from app.jobs.runner import Poll, Runner
 from app.trainers.recorded_run import RecordedRun
 from grpo_core.foreign.following import refreshed
 from grpo_core.foreign.readers import Readers
-from grpo_core.foreign.recording import Source, columns_of
+from grpo_core.foreign.recording import Source
 from grpo_core.foreign.source import RemoteSource
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def _in_thread(source: Source, start: int, end: int, poll: Poll) -> Iterator[Row
 
 def _in_process(readers: Readers, source: Source, stretches: Sequence[tuple[int, int]], poll: Poll) -> Iterator[Rows]:
     for start, end in stretches:
-        for rows in readers.results("recorded_series", source.path, start, end, columns_of(source), poll=poll):
+        for rows in readers.results("recorded_series", source.path, start, end, source.columns, poll=poll):
             yield start, rows
             start += len(rows)
 

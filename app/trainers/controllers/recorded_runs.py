@@ -18,7 +18,7 @@ from app.trainers.recorded_run import RecordedRun, prepare
 from app.workspace.cursor import Cursor
 from grpo_core.errors import Cancelled, GrpoError, RunFileError
 from grpo_core.foreign.readers import Readers
-from grpo_core.foreign.recording import Source, columns_of
+from grpo_core.foreign.recording import Source
 from grpo_core.foreign.source import RemoteSource
 from grpo_core.text import tr
 
@@ -115,7 +115,7 @@ class RecordedRuns(QObject):
             return
         self._messages.remove(f"{COLUMNS} {path}")
         if table:
-            self._preferences.put(self._preferences.current.with_columns(table, columns_of(run.source)))
+            self._preferences.put(self._preferences.current.with_columns(table, run.source.columns))
         self._put(run)
         self._program.recent_files.remember(path)
         self._program.layouts.reset()
@@ -152,7 +152,7 @@ class RecordedRuns(QObject):
         if run.note:
             text = tr("{title}: {notes}").format(title=run.title, notes=run.note)
             another = BarAction(text=tr("Open another run of it"), run=partial(self._ask_sibling, run), closes=False)
-            columns = columns_of(run.source)
+            columns = run.source.columns
             forget = BarAction(text=tr("Forget what its columns mean"), run=partial(self._forget, columns))
             actions = (*(another,) * bool(run.source.siblings), *(forget,) * bool(columns))
             self._messages.post(Message(text=text, severity=Severity.INFO, actions=actions, id=NOTES))

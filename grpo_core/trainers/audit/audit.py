@@ -9,13 +9,14 @@ from __future__ import annotations
 import dataclasses
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from grpo_core.errors import NotRecordedError, RunFileError, SettingsError
-from grpo_core.foreign.recording import Report
+from grpo_core.foreign.recording import Source
 from grpo_core.record import Step
 from grpo_core.trainers.audit import causes, compare, given, remainder
 from grpo_core.trainers.audit.cause import NAMED, SUSPECTED, Cause
@@ -32,20 +33,6 @@ KEPT = 20_000_000
 
 The cache makes it unnecessary to read updates again to find and verify causes.
 """
-
-
-class Traced(Protocol):
-    """Protocol of a recorded run with the losses that its trainer computed."""
-
-    processes: int
-
-    @property
-    def labels(self) -> Sequence[int]: ...
-    def __len__(self) -> int: ...
-    def step(self, position: int) -> Step: ...
-    def losses(self, position: int) -> np.ndarray | None: ...
-    def incomplete(self, position: int) -> str: ...
-    def reports(self, position: int) -> Sequence[Report]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +130,7 @@ class Audit:
 
 @np.errstate(all="ignore")  # non-finite numbers deviate and are reported
 def audit(
-    run: Traced, positions: Sequence[int] | None = None, progress: Callable[[int, int], None] | None = None
+    run: Source, positions: Sequence[int] | None = None, progress: Callable[[int, int], None] | None = None
 ) -> Audit:
     """Recompute updates of a recorded run, compare them, and search for the causes of deviations.
 
@@ -168,7 +155,7 @@ class Auditing:
         updates: the run's updates, read on demand.
     """
 
-    def __init__(self, run: Traced) -> None:
+    def __init__(self, run: Source) -> None:
         self.updates = Updates(run)
         self._taken: dict[int, StepAudit] = {}
 
@@ -178,7 +165,7 @@ class Auditing:
         return sum(bool(step.departing) for step in self._taken.values())
 
     @np.errstate(all="ignore")
-    def take(self, position: int, run: Traced | None = None) -> None:
+    def take(self, position: int, run: Source | None = None) -> None:
         """Compare the numbers of the update at ``position``, counted from 1.
 
         ``run`` replaces the run that is read, if it has newer data on an update already compared.
@@ -221,13 +208,13 @@ class Updates:
         trainer_values: the trainer's own settings, available once an update has been read.
     """
 
-    def __init__(self, run: Traced) -> None:
+    def __init__(self, run: Source) -> None:
         self.run = run
         self._kept: OrderedDict[int, tuple[Update, str]] = OrderedDict()
         self._size = 0
         self.trainer_values: dict[str, Any] = {}
 
-    def begin_anew(self, run: Traced, position: int) -> None:
+    def begin_anew(self, run: Source, position: int) -> None:
         """Read from ``run``, which has newer data, and discard the cached update at ``position``."""
         self.run = run
         known = self._kept.pop(position, None)
@@ -242,11 +229,9 @@ class Updates:
         if position not in self._kept:
             before = None
             if position > 1:
-                try:
-                    before = self._kept[position - 1][0].step if position - 1 in self._kept else None
-                    before = self.run.step(position - 1) if before is None else before
-                except (RunFileError, NotRecordedError):
-                    before = None
+                with suppress(RunFileError, NotRecordedError):
+                    known = self._kept.get(position - 1)
+                    before = self.run.step(position - 1) if known is None else known[0].step
             step, skipped, theirs = self.run.step(position), self.run.incomplete(position), None
             try:
                 theirs = None if skipped else self.run.losses(position)

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 from grpo_core.claims.claim import told as sentences
 from grpo_core.errors import NotRecordedError
-from grpo_core.foreign.recording import Source, has_losses
+from grpo_core.foreign.recording import Source
 from grpo_core.text import plural, tr
-from grpo_core.trainers.audit.audit import Audit, Traced
+from grpo_core.trainers.audit.audit import Audit
 from grpo_core.trainers.audit.cause import NAMED, SUSPECTED, Cause
 from grpo_core.trainers.audit.compare import Comparison
 from grpo_core.trainers.audit.put_right import PutRight
 from grpo_core.typeset import plain
-
-
-def traced(source: Source) -> Traced | None:
-    """Return ``source`` as :class:`Traced` if it contains the trainer's losses, otherwise None."""
-    return cast("Traced", source) if has_losses(source) else None
 
 
 def why_not(source: Source) -> str:
@@ -28,11 +23,9 @@ def why_not(source: Source) -> str:
         source.step(len(source))
     except NotRecordedError as error:
         return str(error)
-    if reason := str(getattr(source, "why_no_losses", "")):
-        return reason
-    return tr("{title} contains no losses from its trainer, so there is nothing to compare with.").format(
-        title=source.title
-    )
+    return source.why_no_losses or tr(
+        "{title} contains no losses from its trainer, so there is nothing to compare with."
+    ).format(title=source.title)
 
 
 def as_text(source: Source, result: Audit) -> str:

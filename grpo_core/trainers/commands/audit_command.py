@@ -12,7 +12,7 @@ from grpo_core.errors import RunFileError
 from grpo_core.foreign.readers import recorded
 from grpo_core.text import tr
 from grpo_core.trainers.audit.audit import audit
-from grpo_core.trainers.audit.report import as_json, as_text, traced, why_not
+from grpo_core.trainers.audit.report import as_json, as_text, why_not
 from grpo_core.trainers.commands.columns_option import add_columns, progress_of
 from grpo_core.trainers.own_run import NO_OTHER_TRAINER, is_own
 
@@ -35,10 +35,9 @@ def run(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     if is_own(options.run):
         raise RunFileError(NO_OTHER_TRAINER)
     with recorded(options.run, poll, options.columns) as source:
-        with_losses = traced(source)
-        if with_losses is None:
+        if not source.has_losses:
             raise RunFileError(why_not(source))
         first = 1 if options.last is None else max(len(source) - options.last + 1, 1)
-        result = audit(with_losses, range(first, len(source) + 1), progress_of(poll))
+        result = audit(source, range(first, len(source) + 1), progress_of(poll))
         print(json.dumps(as_json(source, result), indent=1) if options.json else as_text(source, result))
         return AGREES if result.agrees else DEPARTS

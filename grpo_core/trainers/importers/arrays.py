@@ -21,7 +21,7 @@ import numpy as np
 from grpo_core.errors import RunFileError, shortened
 from grpo_core.regular_file import opened_regular
 from grpo_core.text import tr
-from grpo_core.trainers.importers.parquet import LARGEST, Columns
+from grpo_core.trainers.importers.parquet import EXPECTED, LARGEST, Columns, Lists
 
 SUFFIX = ".npz"
 KINDS = "biuf"
@@ -51,13 +51,8 @@ def columns_of(path: Path) -> Columns | Arrays:
     return Arrays(path) if path.suffix == SUFFIX else Columns(path)
 
 
-class Arrays:
-    """The columns of one file, with the interface of :class:`~grpo_core.trainers.importers.parquet.Columns`.
-
-    Attributes:
-        names: names of the columns.
-        rows: number of rows.
-    """
+class Arrays(Lists):
+    """The columns of one file, with the interface of :class:`~grpo_core.trainers.importers.parquet.Columns`."""
 
     def __init__(self, path: Path) -> None:
         """Open a file.
@@ -122,34 +117,13 @@ class Arrays:
             return [None] * self.rows
         return [None if row is None else row.tobytes().decode("utf-8", "replace") for row in self.lists(name, np.uint8)]
 
-    def lists(self, name: str, kind: Any, *, optional: bool = False) -> list[np.ndarray | None]:
-        """Return a column of lists of numbers: one array per row, None for a row without one.
-
-        If an ``optional`` column is missing, every row is None.
-
-        Raises:
-            RunFileError: there is no such column, it is damaged, or it holds something else.
-        """
-        if optional and name not in self.names:
-            return [None] * self.rows
-        flat = self._of_depth(name, 1).astype(kind)
-        lengths = self._lengths(f"{name}.lengths", self.rows, len(flat))
-        return [part if n >= 0 else None for part, n in zip(_cut(flat, lengths), lengths, strict=True)]
-
-    def nested(self, name: str, kind: Any, *, optional: bool = False) -> list[list[np.ndarray]]:
-        """Return each row's arrays of a column of nested lists of numbers. Empty if an ``optional`` column is missing.
-
-        Raises:
-            RunFileError: there is no such column, it is damaged, or it holds something else.
-        """
-        if optional and name not in self.names:
-            return [[] for _ in range(self.rows)]
-        flat = self._of_depth(name, 2).astype(kind)
+    def flat(self, name: str, kind: Any, depth: int) -> tuple[np.ndarray, ...]:
+        flat = self._of_depth(name, depth).astype(kind)
+        if depth == 1:
+            return flat, self._lengths(f"{name}.lengths", self.rows, len(flat))
         inner = self._array(f"{name}.lengths")
-        counts = self._lengths(f"{name}.counts", self.rows, len(inner)).clip(0)
-        arrays = _cut(flat, self._lengths(f"{name}.lengths", len(inner), len(flat)))
-        starts = np.cumsum(counts) - counts
-        return [arrays[start : start + n] for start, n in zip(starts, counts, strict=True)]
+        counts = self._lengths(f"{name}.counts", self.rows, len(inner))
+        return flat, self._lengths(f"{name}.lengths", len(inner), len(flat)), counts
 
     def _depth(self, name: str) -> int:
         """Return the nesting depth of lists in a column: 0 for plain values."""
@@ -157,13 +131,12 @@ class Arrays:
 
     def _of_depth(self, name: str, depth: int) -> np.ndarray:
         """Return all values of a column, whose nesting depth must be ``depth``."""
-        expected = (tr("one number per row"), tr("a list of numbers per row"), tr("a list of lists of numbers per row"))
         if name not in self.names:
             raise RunFileError(tr("{file} has no column “{name}”.").format(file=self._path.name, name=name))
         if self._depth(name) != depth:
             raise RunFileError(
                 tr("Column “{name}” of {file} contains {type} instead of {expected}.").format(
-                    name=name, file=self._path.name, type=expected[self._depth(name)], expected=expected[depth]
+                    name=name, file=self._path.name, type=EXPECTED[self._depth(name)], expected=EXPECTED[depth]
                 )
             )
         return self._array(name)
@@ -210,9 +183,3 @@ def _parsed(data: bytes) -> np.ndarray:
     if len(shape) != 1 or dtype.kind not in KINDS or dtype.itemsize * shape[0] != len(data) - stream.tell():
         raise ValueError("it contains values that are not numbers, or is incomplete")
     return np.frombuffer(data, dtype, offset=stream.tell())
-
-
-def _cut(flat: np.ndarray, lengths: np.ndarray) -> list[np.ndarray]:
-    """Split an array into consecutive parts of the given lengths. -1 counts as 0."""
-    ends = np.cumsum(sizes := lengths.clip(0))
-    return [flat[end - size : end] for end, size in zip(ends, sizes, strict=True)]

@@ -16,7 +16,7 @@ import numpy as np
 
 from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.foreign.plain_trajectory import as_plain, from_plain
-from grpo_core.foreign.recording import Completions, Report, Texts, file_stamp, read_twice
+from grpo_core.foreign.recording import Completions, Report, Source
 from grpo_core.parsing import object_in
 from grpo_core.record import Step
 from grpo_core.runs.database import explained
@@ -42,18 +42,11 @@ TOKENS = ("sampling_logp", "training_logp")
 """Fields of :class:`Completions` that hold one array per completion."""
 
 
-class ConvertedRun:
-    """A converted run, as a :class:`~grpo_core.foreign.recording.Source`.
-
-    Attributes:
-        processes: number of processes that trained; 1 if unknown.
-    """
-
-    partial = False
+class ConvertedRun(Source):
+    """A converted run."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.siblings: tuple[Path, ...] = ()
         with RunReader.open(path) as reader:
             self.title = reader.meta.title or path.stem
             self.settings = reader.meta.settings
@@ -65,20 +58,10 @@ class ConvertedRun:
             self.processes = max(int(facts["processes"]), 1)
             self.notes = [str(note) for note in facts["notes"]]
             self._why_no_step = str(facts["why_no_step"])
-            self._has_losses = bool(facts["has_losses"])
+            self.has_losses = bool(facts["has_losses"])
             self.labels = [int(label) for label in facts["labels"]][:last]
         except (LookupError, TypeError, ValueError) as error:
             raise _damaged(path, error) from None
-
-    def __len__(self) -> int:
-        """Return the number of updates in the file."""
-        return len(self.labels)
-
-    def stamp(self, position: int) -> tuple[int, ...]:
-        return file_stamp(self.path)
-
-    def refresh(self) -> int:
-        return len(self.labels)
 
     def step(self, position: int) -> Step:
         with RunReader.open(self.path) as reader:
@@ -95,10 +78,6 @@ class ConvertedRun:
             completion_texts=texts.completions,
         )
 
-    def texts(self, position: int) -> Texts:
-        table = self.completions(position)
-        return Texts(prompts=table.prompts, completions=table.completions)
-
     def completions(self, position: int) -> Completions:
         table = self._rest(position).get("table")
         if table is None:
@@ -108,27 +87,17 @@ class ConvertedRun:
         except (LookupError, TypeError, ValueError) as error:
             raise _damaged(self.path, error) from None
 
-    def measured(self, position: int) -> tuple[Completions | None, Step | None]:
-        return read_twice(self, position)
-
     def reports(self, position: int) -> Sequence[Report]:
         try:
             return [Report(step=int(step), numbers=dict(numbers)) for step, numbers in self._rest(position)["reports"]]
         except (LookupError, TypeError, ValueError) as error:
             raise _damaged(self.path, error) from None
 
-    @property
-    def has_losses(self) -> bool:
-        """Whether the trainer's losses are available for comparison."""
-        return self._has_losses
-
     def losses(self, position: int) -> np.ndarray | None:
-        """Return the loss of each micro-batch as its process computed it, (N, M), NaN if not recorded."""
         losses = self._rest(position).get("losses")
         return None if losses is None else np.array(losses, np.float64)
 
     def incomplete(self, position: int) -> str:
-        """Return why the losses of an update cannot be compared. Empty if they can."""
         return str(self._rest(position).get("incomplete") or "")
 
     def _rest(self, position: int) -> dict[str, Any]:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from grpo_core.config import Settings
 from grpo_core.errors import NotRecordedError, RunFileError
-from grpo_core.foreign.recording import Completions, Report, Source, Texts, has_losses
+from grpo_core.foreign.recording import Completions, Report, Source, Texts
 from grpo_core.record import Step
 from grpo_core.text import tr
 from grpo_core.trainers.importers.scalars import ScalarRun, logs_of
@@ -17,17 +16,12 @@ from grpo_core.trainers.importers.scalars import ScalarRun, logs_of
 NOT_HERE = tr("No completions are recorded at this step.")
 
 
-class Joined:
-    """A source of completions with the reports of a log beside it, a :class:`~grpo_core.foreign.recording.Source`.
-
-    Attributes:
-        processes: number of processes that trained; 1 if unknown.
-    """
+class Joined(Source):
+    """A source of completions with the reports of a log beside it."""
 
     def __init__(self, rows: Source, log: ScalarRun) -> None:
         self._rows, self._log = rows, log
-        self.settings: Settings = rows.settings
-        self.processes = int(getattr(rows, "processes", 1))
+        self.settings, self.processes = rows.settings, rows.processes
         self.path, self.title, self.siblings = rows.path, rows.title, rows.siblings
         self._place()
 
@@ -37,24 +31,16 @@ class Joined:
         self._at_rows = {label: position for position, label in enumerate(self._rows.labels, 1)}
         self._at_log = {label: position for position, label in enumerate(self._log.labels, 1)}
 
-    def __len__(self) -> int:
-        """Return the number of updates, as of the last refresh."""
-        return len(self.labels)
-
     @property
-    def notes(self) -> Sequence[str]:
+    def notes(self) -> Sequence[str]:  # type: ignore[override]
         """The notes on both."""
         joined = tr("The trainer's reports are those of {name}.").format(name=self._log.log.name)
         return [*self._rows.notes, joined, *self._log.notes]
 
     @property
-    def vocabulary(self) -> tuple[str, ...]:
-        return self._rows.vocabulary
-
-    @property
-    def has_losses(self) -> bool:
+    def has_losses(self) -> bool:  # type: ignore[override]
         """Whether the trainer's losses are available for comparison."""
-        return has_losses(self._rows)
+        return self._rows.has_losses
 
     def refresh(self) -> int:
         self._rows.refresh()
@@ -82,14 +68,11 @@ class Joined:
         return (None, None) if found is None else self._rows.measured(found)
 
     def losses(self, position: int) -> np.ndarray | None:
-        """Return the loss of each micro-batch, (N, M), where the source of the completions has them."""
-        losses: np.ndarray | None = self._rows.losses(self._position(position))  # type: ignore[attr-defined]
-        return losses
+        return self._rows.losses(self._position(position))
 
     def incomplete(self, position: int) -> str:
-        """Return why the losses of an update cannot be compared. Empty if they can."""
         found = self._at_rows.get(self.labels[position - 1])
-        return NOT_HERE if found is None else str(self._rows.incomplete(found))  # type: ignore[attr-defined]
+        return NOT_HERE if found is None else self._rows.incomplete(found)
 
     def reports(self, position: int) -> Sequence[Report]:
         label = self.labels[position - 1]

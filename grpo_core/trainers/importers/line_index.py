@@ -152,9 +152,10 @@ def _sum_before(path: Path, byte: int) -> int:
         return zlib.crc32(file.read(min(byte, 4096)))
 
 
-def place_in(folder: Path, path: Path, suffix: str) -> Path:
-    """Return the file in a ``folder`` of a cache that belongs to the file or folder ``path``."""
-    return folder / f"{hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:32]}{suffix}"
+def place_in(folder: Path, path: Path, suffix: str, columns: str = "") -> Path:
+    """Return the file in a ``folder`` of a cache that belongs to the file or folder ``path``, read with ``columns``."""
+    key = os.fsencode(path.absolute()) + columns.encode("utf-8", "surrogatepass")
+    return folder / f"{hashlib.sha256(key).hexdigest()[:32]}{suffix}"
 
 
 def write_cached(place: Path, content: bytes) -> None:

@@ -40,14 +40,9 @@ def probe(path: Path) -> bool:
 
 
 class NemoRun(RowRun):
-    """A folder of NeMo-RL's training data, or a single file from such a folder.
+    """A folder of NeMo-RL's training data, or a single file from such a folder."""
 
-    Attributes:
-        has_losses: True, because advantages can be compared.
-        processes: number of processes for a loss, of which there is none.
-    """
-
-    processes, has_losses = 1, True
+    has_losses = True
     why_no_step = tr(
         "These files contain no token numbers with log-probabilities, so there is no loss to recompute; NeMo-RL writes "
         "them unless env.should_log_nemo_gym_responses is true."
@@ -152,12 +147,7 @@ class NemoRun(RowRun):
     def is_first_pass(self, rows: Sequence[Row]) -> bool:
         return self._known and not self._unsupported and self._read["policy.train_global_batch_size"] == len(rows)
 
-    def losses(self, position: int) -> np.ndarray | None:
-        """Return None: NeMo-RL writes no losses to these files."""
-        return None
-
     def incomplete(self, position: int) -> str:
-        """Return why the losses of an update cannot be compared."""
         return tr("NeMo-RL does not write the loss to these files, so only advantages are compared.")
 
 

@@ -65,13 +65,58 @@ def unpacked(packed: bytes, size: int) -> bytes:
     return content
 
 
-class Columns:
-    """The columns of one Parquet file, read on access.
+EXPECTED = (tr("one number per row"), tr("a list of numbers per row"), tr("a list of lists of numbers per row"))
+"""What a column contains, by the nesting depth of its lists."""
+
+
+class Lists:
+    """The columns of one file, of which those of lists are cut from flat arrays.
 
     Attributes:
         names: names of the columns.
         rows: number of rows.
     """
+
+    names: tuple[str, ...]
+    rows: int
+
+    def lists(self, name: str, kind: Any, *, optional: bool = False) -> list[np.ndarray | None]:
+        """Return a column of lists of numbers: one array per row, None for a row without one.
+
+        If an ``optional`` column is missing, every row is None.
+
+        Raises:
+            RunFileError: there is no such column, it is damaged, or it holds something else.
+        """
+        if optional and name not in self.names:
+            return [None] * self.rows
+        flat, lengths = self.flat(name, kind, 1)
+        return [part if n >= 0 else None for part, n in zip(_cut(flat, lengths), lengths, strict=True)]
+
+    def nested(self, name: str, kind: Any, *, optional: bool = False) -> list[list[np.ndarray]]:
+        """Return each row's arrays of a column of nested lists of numbers. Empty if an ``optional`` column is missing.
+
+        Raises:
+            RunFileError: there is no such column, it is damaged, or it holds something else.
+        """
+        if optional and name not in self.names:
+            return [[] for _ in range(self.rows)]
+        flat, lengths, counts = self.flat(name, kind, 2)
+        return _cut(_cut(flat, lengths), counts)
+
+    def flat(self, name: str, kind: Any, depth: int) -> tuple[np.ndarray, ...]:
+        """Return all values of a column of lists, then the lengths of the lists, -1 for a missing one.
+
+        If ``depth`` is 2, these are first the lengths of the inner lists, then their number in each row.
+
+        Raises:
+            RunFileError: there is no such column, it is damaged, or its lists have another depth.
+        """
+        raise NotImplementedError
+
+
+class Columns(Lists):
+    """The columns of one Parquet file, read on access. A column of numbers is also one of lists of length 1."""
 
     def __init__(self, path: Path) -> None:
         """Open a file.
@@ -190,7 +235,7 @@ class Columns:
         Raises:
             RunFileError: it holds something else, or integers are requested and some rows have none.
         """
-        column = self._of_numbers(name, (0,), tr("one number per row"))
+        column = self._of_numbers(name, (0,))
         if column.null_count and not np.issubdtype(kind, np.floating):
             raise RunFileError(
                 plural(
@@ -214,50 +259,22 @@ class Columns:
             values: list[Any] = self.array(name).to_pylist()
         return values
 
-    def lists(self, name: str, kind: Any, *, optional: bool = False) -> list[np.ndarray | None]:
-        """Return a column of lists of numbers: one array per row, None for a row without one.
-
-        A column of numbers is treated as one of lists of length 1. If an ``optional`` column is missing, every row is
-        None.
-
-        Raises:
-            RunFileError: it holds something else.
-        """
-        if optional and name not in self.names:
-            return [None] * self.rows
-        column = self._of_numbers(name, (0, 1), tr("a list of numbers per row"))
+    def flat(self, name: str, kind: Any, depth: int) -> tuple[np.ndarray, ...]:
+        column = self._of_numbers(name, (0, 1) if depth == 1 else (2,))
         with self._readable():
-            there = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
-            if not hasattr(column, "flatten"):
-                plain = np.asarray(column.to_numpy(zero_copy_only=False))
-                return [np.array([x], kind) if ok else None for x, ok in zip(plain, there, strict=True)]
-            flat = np.asarray(column.flatten().to_numpy(zero_copy_only=False), dtype=kind)
-            ends = np.cumsum(lengths := _lengths(column))
-            return [flat[e - n : e] if ok else None for e, n, ok in zip(ends, lengths, there, strict=True)]
+            lengths: list[np.ndarray] = []
+            for _ in range(depth):
+                if not hasattr(column, "flatten"):  # numbers, or nothing
+                    there = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
+                    column = column.drop_null()
+                    lengths.insert(0, np.where(there, 1, -1))
+                else:
+                    lengths.insert(0, _lengths(column))
+                    column = column.flatten()
+            return np.asarray(column.to_numpy(zero_copy_only=False), dtype=kind), *lengths
 
-    def nested(self, name: str, kind: Any, *, optional: bool = False) -> list[list[np.ndarray]]:
-        """Return each row's arrays of a column of nested lists of numbers. Empty if an ``optional`` column is missing.
-
-        Raises:
-            RunFileError: it holds something else.
-        """
-        if optional and name not in self.names:
-            return [[] for _ in range(self.rows)]
-        column = self._of_numbers(name, (2,), tr("a list of lists of numbers per row"))
-        if column.null_count == len(column):
-            return [[] for _ in range(self.rows)]
-        with self._readable():
-            inner = column.flatten()
-            flat = np.asarray(inner.flatten().to_numpy(zero_copy_only=False), dtype=kind)
-            ends, counts = np.cumsum(lengths := _lengths(inner)), _lengths(column)
-            arrays = [flat[e - n : e] for e, n in zip(ends, lengths, strict=True)]
-            starts = np.cumsum(counts) - counts
-            return [arrays[s : s + n] for s, n in zip(starts, counts, strict=True)]
-
-    def _of_numbers(self, name: str, depths: Container[int], expected: str) -> Any:
+    def _of_numbers(self, name: str, depths: Sequence[int]) -> Any:
         """Return column ``name`` as one Arrow array, whose nesting depth must be one of ``depths``.
-
-        ``expected`` describes the depth in the error message.
 
         Raises:
             RunFileError: there is no such column, it is damaged, or it holds something else.
@@ -273,7 +290,7 @@ class Columns:
         if not of_numbers and not pyarrow.types.is_null(inner):  # a column without any value may have the null type
             raise RunFileError(
                 tr("Column “{name}” of {file} contains {type} instead of {expected}.").format(
-                    name=name, file=self._path.name, type=shortened(column.type), expected=expected
+                    name=name, file=self._path.name, type=shortened(column.type), expected=EXPECTED[depths[-1]]
                 )
             )
         return column
@@ -309,10 +326,16 @@ def _plain(batch: Any) -> Any:
 
 
 def _lengths(column: Any) -> np.ndarray:
-    """Return the length of each list, 0 for a missing one."""
+    """Return the length of each list, -1 for a missing one."""
     import pyarrow.compute
 
-    return np.asarray(pyarrow.compute.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False), np.int64)
+    return np.asarray(pyarrow.compute.list_value_length(column).fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
+
+
+def _cut(values: Any, lengths: np.ndarray) -> list[Any]:
+    """Split an array or a list into consecutive parts of the given lengths. -1 counts as 0."""
+    ends = np.cumsum(sizes := lengths.clip(0))
+    return [values[end - size : end] for end, size in zip(ends, sizes, strict=True)]
 
 
 def _short(error: BaseException) -> str:

@@ -8,7 +8,6 @@ cannot be written is ignored.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import os
@@ -19,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from grpo_core.foreign.recording import Source, columns_of, stamps
+from grpo_core.foreign.recording import Source
 from grpo_core.regular_file import read_limited
-from grpo_core.trainers.importers.line_index import write_cached
+from grpo_core.trainers.importers.line_index import place_in, write_cached
 
 VERSION = 1
 """Format version, increased when a release computes the numbers differently."""
@@ -58,7 +57,7 @@ class SeriesCache:
         whole = [*before, *rows]
         names = sorted({name for row in whole for name in row})
         values = np.array([[row.get(name, np.nan) for row in whole] for name in names])
-        known = np.array(stamps(source, 1, len(whole)), np.int64)
+        known = np.array(source.stamps(1, len(whole)), np.int64)
         archive = io.BytesIO()
         np.savez(
             archive, names=np.frombuffer(json.dumps([VERSION, names]).encode(), np.uint8), values=values, stamps=known
@@ -75,13 +74,11 @@ class SeriesCache:
             values, known = archive["values"], archive["stamps"]
         if version != VERSION or values.shape != (len(names), len(known)) or known.ndim != 2:
             return []
-        now = stamps(source, 1, min(len(known), len(source)))
+        now = source.stamps(1, min(len(known), len(source)))
         count = next((n for n, stamp in enumerate(now) if tuple(known[n]) != tuple(stamp)), len(now))
         with suppress(OSError):
             os.utime(self._file(source))
         return [dict(zip(map(str, names), map(float, column), strict=True)) for column in values.T[:count]]
 
     def _file(self, source: Source) -> Path:
-        digest = hashlib.sha256(os.fsencode(source.path.absolute()))
-        digest.update(columns_of(source).encode("utf-8", "surrogatepass"))
-        return self.folder / f"{digest.hexdigest()[:32]}{SUFFIX}"
+        return place_in(self.folder, source.path, SUFFIX, source.columns)

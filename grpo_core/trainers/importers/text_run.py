@@ -14,7 +14,7 @@ import numpy as np
 from grpo_core.config import Learner, Objective, Settings
 from grpo_core.config.recorded import RecordedTask
 from grpo_core.errors import NotRecordedError, RunFileError, SettingsError
-from grpo_core.foreign.recording import Completions, Report, Texts, file_stamp, read_twice
+from grpo_core.foreign.recording import Completions, Source, file_stamp
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
 
@@ -30,34 +30,26 @@ def answers_in(rows: Sequence[Mapping[str, Any]]) -> tuple[str | None, ...] | No
     return tuple(next(iter(each), None) for each in known) if any(known) else None
 
 
-class TextRun:
-    """A source of completions without tokens, a :class:`~grpo_core.foreign.recording.Source`.
+class TextRun(Source):
+    """A source of completions without tokens.
 
     Subclasses for each format implement :meth:`table`.
 
     Attributes:
         why_no_step: message about what is missing for a step and how to get it, for formats that never have one.
-        columns: what the user said that columns mean.
         files: the file of each update, by the trainer's number, if each update has its own.
     """
 
     why_no_step: str
-    partial = False
-    columns = ""
 
     def __init__(self, path: Path, title: str, settings: Settings) -> None:
         self.path, self.title, self.settings = path, title, settings
-        self.siblings: tuple[Path, ...] = ()
         self.notes: list[str] = []
         self.labels: list[int] = []
         self.files: dict[int, Path] = {}
         self._unwritten = ""
         self._usual_group: int | None = None
         self._digests: dict[int, bytes] = {}
-
-    def __len__(self) -> int:
-        """Return the number of updates, as of the last refresh."""
-        return len(self.labels)
 
     def step(self, position: int) -> Step:
         raise NotRecordedError(self.why_no_step)
@@ -82,25 +74,8 @@ class TextRun:
                 return self.completions(position)
         return self.completions(1)
 
-    @property
-    def vocabulary(self) -> tuple[str, ...]:
-        return ()
-
-    def texts(self, position: int) -> Texts:
-        table = self.completions(position)
-        return Texts(prompts=table.prompts, completions=table.completions)
-
-    def measured(self, position: int) -> tuple[Completions | None, Step | None]:
-        return read_twice(self, position)
-
-    def reports(self, position: int) -> Sequence[Report]:
-        return ()
-
     def stamp(self, position: int) -> tuple[int, ...]:
         return file_stamp(self.files[self.labels[position - 1]])
-
-    def refresh(self) -> int:
-        raise NotImplementedError
 
     def note(self, *sentences: str) -> None:
         """Add notes on the source, unless they already exist."""

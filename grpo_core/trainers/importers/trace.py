@@ -6,6 +6,7 @@ is a pass, and each process's micro-batch is one part of the pass (``trace_step.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 import zlib
@@ -20,7 +21,7 @@ import numpy as np
 from grpo_core.config import Learner, Objective, Settings
 from grpo_core.config.recorded import RecordedTask
 from grpo_core.errors import GrpoError, NotRecordedError, RunFileError, shortened
-from grpo_core.foreign.recording import Completions, Report, Texts, file_stamp
+from grpo_core.foreign.recording import Completions, Report, Source, Texts, file_stamp
 from grpo_core.foreign.trajectory import trajectories_in
 from grpo_core.record import Step
 from grpo_core.text import listed, plural, tr
@@ -103,24 +104,17 @@ def probe(path: Path) -> bool:
     return (path / TRACE).is_file() or (path.name == TRACE and path.is_file())
 
 
-class Trace:
-    """A trace folder, as a :class:`grpo_core.foreign.recording.Source`.
+class Trace(Source):
+    """A trace folder.
 
     Attributes:
-        has_losses: whether the trainer's losses are available for comparison.
-        processes: number of processes that trained.
         steps: the files of each step.
-        replaces_lists: whether a refresh replaces the lists of this object rather than extending them, so that a
-            shallow copy keeps the state before it.
     """
 
-    partial = False
     has_losses = True
-    replaces_lists = True
 
     def __init__(self, path: Path) -> None:
         self.path = path if path.is_dir() else path.parent
-        self.siblings: tuple[Path, ...] = ()
         self.title = self.path.name
         self._description = description_of(self.path)
         self._trainer: dict[str, Any] = self._description["settings"]
@@ -142,19 +136,14 @@ class Trace:
         self.steps: list[StepFiles] = []
         self._logs: dict[int, tuple[tuple[int, int], dict[int, list[Report]]]] = {}
         self._latest: tuple[int, tuple[int, ...], Step] | None = None
-        self.notes: list[str] = []
         self.refresh()
 
-    def __len__(self) -> int:
-        """Return the number of steps with files."""
-        return len(self.steps)
+    def __deepcopy__(self, memo: object) -> Trace:
+        """Return a copy that can be refreshed independently: lists are replaced, never modified."""
+        return copy.copy(self)
 
     @property
-    def labels(self) -> list[int]:
-        return [step.last_step for step in self.steps]
-
-    @property
-    def vocabulary(self) -> tuple[str, ...]:
+    def vocabulary(self) -> tuple[str, ...]:  # type: ignore[override]
         """The text of each token, (V,). Empty if the trace has no tokenizer."""
         return token_text.vocabulary(self.path / TOKENIZER)
 
@@ -175,7 +164,7 @@ class Trace:
                     dropped,
                 ).format(count=dropped)
             )
-        self.steps, self.notes = steps, notes
+        self.steps, self.notes, self.labels = steps, notes, [step.last_step for step in steps]
         return len(steps)
 
     def step(self, position: int) -> Step:
@@ -313,7 +302,6 @@ class Trace:
         return (files.last_step, digest, len(self.reports(position)))
 
     def losses(self, position: int) -> np.ndarray | None:
-        """Return the loss of each micro-batch as its process computed it, (N, M), NaN if not recorded."""
         with self._fitting(position):
             known = self._latest is not None and self._latest[:2] == (position, self.stamp(position))
             step = self._latest[2] if known and self._latest is not None else self.step(position)
@@ -334,7 +322,6 @@ class Trace:
             return theirs
 
     def incomplete(self, position: int) -> str:
-        """Return why the losses of an update cannot be compared. Empty if they can."""
         missing = self.steps[position - 1].missing
         if not missing:
             return ""

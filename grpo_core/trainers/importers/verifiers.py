@@ -70,11 +70,8 @@ def _step_files(path: Path) -> list[tuple[int, Path]]:
 class VerifiersRun(TextRun):
     """Episodes of verifiers, by training step if they name one, with the files that prime-rl wrote next to them.
 
-    Attributes:
-        processes: number of processes for the loss in :meth:`losses`: one, because prime-rl logs one loss for all.
+    prime-rl logs one loss for all processes, which therefore count as one.
     """
-
-    processes = 1
 
     def __init__(self, path: Path, index: Path | None = None) -> None:
         """Open a file or folder.
@@ -85,7 +82,6 @@ class VerifiersRun(TextRun):
                 are available at once, the others after :meth:`refresh`.
         """
         super().__init__(path, path.parent.name if path.is_file() else path.name, recorded_settings("verifiers"))
-        self._files: dict[int, Path] = {}
         self._index: LineIndex | None = None
         self._index_folder = index
         self._kind = TRAINING
@@ -127,12 +123,12 @@ class VerifiersRun(TextRun):
         return other
 
     @property
-    def has_losses(self) -> bool:
+    def has_losses(self) -> bool:  # type: ignore[override]
         """Whether prime-rl's own losses are available for comparison."""
         return self._prime is not None and not self._prime.why_unknown and self._prime.has_exports
 
     @property
-    def why_no_losses(self) -> str:
+    def why_no_losses(self) -> str:  # type: ignore[override]
         """Reason why the loss cannot be recomputed, and what is needed.
 
         Empty if it can be, or if these are not rollouts of prime-rl.
@@ -159,8 +155,8 @@ class VerifiersRun(TextRun):
             self.note(*found)
             return len(self.labels)
         if not self._single.is_file():
-            self._files = dict(_step_files(self.path))
-            self.labels = sorted(self._files)
+            self.files = dict(_step_files(self.path))
+            self.labels = sorted(self.files)
             return len(self.labels)
         notes: list[str] = []
         self._take(read_on(self._single, _key_of, notes, self._index, self._index_folder))
@@ -200,9 +196,9 @@ class VerifiersRun(TextRun):
         label = self.labels[position - 1]
         if self._stream is not None:
             return self._stream.stamp(label)
-        if label in self._files:
+        if label in self.files:
             beside = () if self._prime is None else self._prime.stamp(label)
-            return file_stamp(self._files[label], 1, *beside)
+            return file_stamp(self.files[label], 1, *beside)
         return (*file_stamp(self._single)[2:], label, zlib.crc32(self._starts(label).tobytes()))
 
     def _episodes(self, label: int, notes: list[str]) -> Iterator[Any]:
@@ -210,7 +206,7 @@ class VerifiersRun(TextRun):
         if self._stream is not None:
             yield from self._stream.episodes(label, notes)
             return
-        if label in self._files:
+        if label in self.files:
             seen = set()
             for file in self._files_of(label):
                 for _, value in placed_lines(file, notes, note_torn=True):
@@ -237,7 +233,7 @@ class VerifiersRun(TextRun):
         A rollout that prime-rl trained in this step may have arrived in the previous one. It is then only in the second
         file.
         """
-        chosen = self._files[label]
+        chosen = self.files[label]
         used = chosen.parent.with_name("effective") / FILE
         known = self._prime is not None and self._prime.has_exports and chosen.parent.name == "all" and used.is_file()
         return [chosen, used] if known else [chosen]
@@ -255,7 +251,6 @@ class VerifiersRun(TextRun):
         return None if mean is None or count is None else np.array([[mean * count]])
 
     def incomplete(self, position: int) -> str:
-        """Return why the loss of an update cannot be compared. Empty if it can."""
         prime, label = self._prime, self.labels[position - 1]
         if prime is None or prime.why_unknown:
             return self.why_no_losses

@@ -12,10 +12,10 @@ from app.theme.scroll_area import plain_scroll_area
 from app.trainers.examination import examination_of
 from app.trainers.panels.diagnosis.card import FindingCard
 from app.trainers.panels.diagnosis.report import Entry, entries, status
+from app.trainers.recorded_run import RecordedRun
 from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
-from grpo_core.foreign.recording import columns_of
 from grpo_core.text import plural, tr
 from grpo_core.trainers.health import CHECKS, Evidence
 
@@ -112,7 +112,8 @@ class DiagnosisPanel(Panel):
         if self.examination.busy:
             self.examination.cancel()
         else:
-            self.examination.start(run.id, run.path, run.head, columns_of(getattr(run, "source", None)))
+            columns = run.source.columns if isinstance(run, RecordedRun) else ""
+            self.examination.start(run.id, run.path, run.head, columns)
 
     @Slot(object, bool)
     def show_place(self, one: Evidence, in_front: bool) -> None:

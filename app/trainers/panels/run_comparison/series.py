@@ -12,7 +12,6 @@ from app.plotting.line_data import Line, LinePicture
 from app.trainers.recorded_run import RecordedRun
 from grpo_core.config import flat
 from grpo_core.config.value_names import worded
-from grpo_core.foreign.recording import has_losses
 from grpo_core.text import plural, tr
 from grpo_core.trainers.recorded_series import OURS, TRAINER, logged_as, metric
 
@@ -53,7 +52,7 @@ def choices(run: RecordedRun) -> list[Choice]:
 
 def _same(run: RecordedRun, name: str, other: str) -> bool:
     """Return whether a series has the values of another, because only the trainer's log has them."""
-    return not has_losses(run.source) and bool(
+    return not run.source.has_losses and bool(
         np.array_equal(run.series[name].values, run.series[other].values, equal_nan=True)
     )
 

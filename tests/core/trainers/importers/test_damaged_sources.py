@@ -12,7 +12,6 @@ import pytest
 
 from grpo_core.errors import GrpoError, NotRecordedError
 from grpo_core.trainers import recorded_series
-from grpo_core.trainers.audit.report import traced
 from grpo_core.trainers.conversion import convert
 from grpo_core.trainers.health import diagnose
 from grpo_core.trainers.importers import open_source
@@ -78,11 +77,10 @@ def sentences(path: Path) -> Iterator[str]:
             recorded_series.numbers(source, position)
         except GrpoError as error:
             yield str(error)
-    recorded = traced(source)
-    if recorded is not None:
+    if source.has_losses:
         for position in range(1, min(len(source), 20) + 1):
             try:
-                recorded.losses(position)
+                source.losses(position)
             except GrpoError as error:
                 yield str(error)
     yield from diagnose(source, range(1, min(len(source), 20) + 1)).unreadable

@@ -14,7 +14,7 @@ import pytest
 from grpo_core import recompute
 from grpo_core.assumed import assumption
 from grpo_core.trainers.audit.audit import audit
-from grpo_core.trainers.audit.report import traced, why_not
+from grpo_core.trainers.audit.report import why_not
 from grpo_core.trainers.health import diagnose
 from grpo_core.trainers.importers import open_source, prime_rl_settings
 from grpo_core.trainers.importers.verifiers import VerifiersRun
@@ -74,9 +74,8 @@ def test_its_tokens_are_those_of_the_export_and_its_loss_is_recomputed(folder: P
     left_out = sum(sum(line["is_masked"]) for line in lines)
     assert left_out > 0 and (step.gate[0][used] == 0).sum() == left_out
     assert assumption(step) == "" and run.settings.recorded.trainer_values["loss.kl_tau"] == 0.01
-    recorded = traced(run)
-    assert recorded is not None
-    result = audit(recorded)
+    assert run.has_losses
+    result = audit(run)
     assert [c.what for s in result.steps for c in s.comparisons] == ["loss"]
     assert result.first is None and not result.causes and not any(s.skipped for s in result.steps)
 
@@ -98,8 +97,8 @@ def test_the_gradient_is_that_of_its_loss(folder: Path) -> None:
 
 def test_another_setting_than_the_trainers_is_found(folder: Path) -> None:
     configure(folder, type="default", dppo_mask_low=0.2, dppo_mask_high=0.2, adv_tau=0.5, kl_tau=0.5)
-    recorded = traced(opened(folder))
-    assert recorded is not None and audit(recorded).first is not None
+    recorded = opened(folder)
+    assert recorded.has_losses and audit(recorded).first is not None
 
 
 def test_a_mask_that_the_settings_do_not_give_is_noted(folder: Path) -> None:
@@ -124,7 +123,7 @@ def test_a_loss_that_is_not_ours_is_said_and_its_tokens_are_shown(
     configure(folder, **loss)
     run = opened(folder)
     step = run.step(1)
-    assert traced(run) is None and said in why_not(run) and any(said in note for note in run.notes)
+    assert not run.has_losses and said in why_not(run) and any(said in note for note in run.notes)
     assert step.sampling_logp is not None and assumption(step)
 
 
@@ -174,8 +173,8 @@ def test_ipo_drops_on_both_sides(folder: Path) -> None:
 )
 def test_what_the_comparison_lacks_is_said(folder: Path, change: Callable[[Path], Any], said: str) -> None:
     change(folder)
-    recorded = traced(opened(folder))
-    assert recorded is not None
+    recorded = opened(folder)
+    assert recorded.has_losses
     (step,) = audit(recorded).steps
     assert said in step.skipped and not step.comparisons
 
@@ -183,7 +182,7 @@ def test_what_the_comparison_lacks_is_said(folder: Path, change: Callable[[Path]
 def test_without_an_export_the_setting_that_writes_it_is_named(folder: Path) -> None:
     shutil.rmtree(folder / "token_exports")
     run = opened(folder / "rollouts")
-    assert traced(run) is None and "enable_token_export" in why_not(run)
+    assert not run.has_losses and "enable_token_export" in why_not(run)
     assert run.settings.recorded.names_loss and run.settings.objective.beta == 0.02
     assert recompute.terms(run.step(1), 0).loss is not None and run.measured(1)[1] is None
 
@@ -214,8 +213,7 @@ def test_a_toml_written_by_hand_has_prime_rls_defaults(folder: Path) -> None:
     text = "[trainer.loss]\nadv_tau = 0.5\nkl_tau = 0.01\n[orchestrator]\nnum_train_workers = 2\n"
     (folder / "configs" / "rl.toml").write_text(text, "utf-8")
     run = opened(folder)
-    recorded = traced(run)
-    assert recorded is not None and audit(recorded).first is None and audit(recorded).compared == 1
+    assert run.has_losses and audit(run).first is None and audit(run).compared == 1
     assert any("written by hand" in note for note in run.notes)
 
 
