@@ -74,13 +74,6 @@ def sent(array: np.ndarray, device: torch.device) -> Tensor:
     return (tensor.pin_memory() if device.type == "cuda" else tensor).to(device, non_blocking=True)
 
 
-def inverse_kind(device: torch.device) -> torch.dtype:
-    """Return the dtype in which cumulative probabilities over a large vocabulary are summed: float64 if the device
-    supports it. In float32 (MPS), a random number within rounding error of a boundary can draw the neighbouring token.
-    """
-    return torch.float32 if device.type == "mps" else torch.float64
-
-
 def inverse(dist: Tensor, chance: Tensor) -> Tensor:
     """Return the token (n,) at which the cumulative probability exceeds ``chance`` (n,).
 

@@ -99,7 +99,7 @@ def test_a_step_that_can_be_a_graph_draws_the_same_tokens_and_is_kept(temperatur
 
 def test_a_step_that_is_kept_forgets_numbers_that_are_not_finite() -> None:
     model, numbers = lively(seed=4), np.random.default_rng(7).random((8, 6))
-    recorded, bias = Recorded(model), model.blocks[0].qkv.bias
+    recorded, bias = Recorded(model), model.get_parameter("blocks.0.qkv.bias")
     request = SamplingRequest(
         prompt_tokens=prompts(2), prompt_of=np.arange(8) % 2, uniforms=numbers, temperature=1.0, poll=never
     )
