@@ -61,7 +61,7 @@ def _ensembles(
 
 def _run(settings: Settings, updates: int, poll: Callable[[], None]) -> dict[str, np.ndarray]:
     """Return the measures of one run, (U + 1,) each."""
-    learner = PolicyLearner(numpy_policy, settings, cancelled=given_up(poll))
+    learner = PolicyLearner(settings, cancelled=given_up(poll), make_policy=numpy_policy)
     found = [metrics(step) for step in islice(learner, updates + 1)]
     return {
         "kl": np.array([0.0, *(values["kl"] for values in found[:-1])]),

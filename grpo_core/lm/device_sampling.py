@@ -74,13 +74,6 @@ def sent(array: np.ndarray, device: torch.device) -> Tensor:
     return (tensor.pin_memory() if device.type == "cuda" else tensor).to(device, non_blocking=True)
 
 
-def inverse_kind(device: torch.device) -> torch.dtype:
-    """Return the dtype in which cumulative probabilities over a large vocabulary are summed: float64 if the device
-    supports it. In float32 (MPS), a random number within rounding error of a boundary can draw the neighbouring token.
-    """
-    return torch.float32 if device.type == "mps" else torch.float64
-
-
 def inverse(dist: Tensor, chance: Tensor) -> Tensor:
     """Return the token (n,) at which the cumulative probability exceeds ``chance`` (n,).
 
@@ -151,6 +144,7 @@ class TokenStep:
         """Copy the prompt ``order`` (n,) of each row from ``begun``."""
         filled = begun.column
         for mine, theirs in zip(self._tables, begun.tables, strict=True):
+            mine.zero_()  # hidden columns are multiplied by 0, so they must not be NaN
             mine[..., :filled, :].copy_(theirs[..., :filled, :].index_select(0, order))
         self._bias.fill_(torch.finfo(self._bias.dtype).min)
         self._bias[..., :filled].copy_(begun.bias[..., :filled].index_select(0, order))
@@ -199,26 +193,33 @@ def captured(step: TokenStep) -> Callable[[], None]:
     """Record ``step.next`` as a CUDA graph. Return the function that replays it.
 
     The step is tried first on the stream on which it is recorded
-    (https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs). Autocast must not reuse conversions of weights,
-    which change between replays.
+    (https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs), the last time with an error where it would wait
+    for the GPU. A recording must not be interrupted by such an operation: torch's allocator would take it to be under
+    way ever after, and return no cached memory. Autocast must not reuse conversions of weights, which change between
+    replays.
 
     Raises:
         RuntimeError: it cannot be recorded, or there is no GPU.
     """
     main, graph, beside = torch.cuda.current_stream(), torch.cuda.CUDAGraph(), _stream()
     kind, enabled = torch.get_autocast_dtype("cuda"), torch.is_autocast_enabled("cuda")
+    waiting = torch.cuda.get_sync_debug_mode()
     try:
         with torch.autocast("cuda", dtype=kind, enabled=enabled, cache_enabled=False):
             beside.wait_stream(main)
             with torch.cuda.stream(beside):
-                for _ in range(WARM_UP):
+                for tried in range(WARM_UP):
+                    if tried == WARM_UP - 1:
+                        torch.cuda.set_sync_debug_mode("error")
                     step.rewind()
                     step.next()
                 step.rewind()
+            torch.cuda.set_sync_debug_mode(waiting)
             main.wait_stream(beside)
             with torch.cuda.graph(graph, stream=beside, capture_error_mode="thread_local"):
                 step.next()
     finally:
+        torch.cuda.set_sync_debug_mode(waiting)
         torch.cuda.set_stream(main)  # a recording that fails stays on its own
     return graph.replay
 

@@ -19,7 +19,7 @@ from grpo_core.errors import Cancelled, GrpoError, is_out_of_memory
 from grpo_core.lm.batches import Drawn, draw, likeliest, measured
 from grpo_core.lm.calculator import counted
 from grpo_core.lm.drawing import Drawing
-from grpo_core.lm.engines import ENGINES, MakePolicy, chosen_engine
+from grpo_core.lm.engines import ENGINES, chosen_engine
 from grpo_core.lm.interface import LanguagePolicy, Poll, Scored
 from grpo_core.lm.passes import array_of, require_finite
 from grpo_core.lm.recorded_engine import engine_of, marks
@@ -58,13 +58,14 @@ class PolicyLearner(Generic[PolicyT]):
     """One run of a language model. Each ``next()`` is one update (see :class:`grpo_core.learners.Learner`).
 
     Args:
-        make_policy: creates the initial model, its reference and its optimizer.
         settings: settings of the next update.
         history: the recorded updates up to the point where the run continues: the first has weights, or is update 1;
             the others are replayed.
         cancelled: called before every token and every pass.
         progress: receives reports of a long update (:class:`grpo_core.progress.UpdateProgress`).
         group: returns the index of the group whose completions are reported during sampling.
+        make_policy: creates the initial model, its reference and its optimizer; by default with the engine of a new
+            run, or the one that computed the last update of ``history``.
 
     Attributes:
         policy: the model, its reference and the optimizer's state.
@@ -79,13 +80,13 @@ class PolicyLearner(Generic[PolicyT]):
 
     def __init__(
         self,
-        make_policy: Callable[[Settings], PolicyT],
         settings: Settings,
         *,
         history: Sequence[Step] = (),
         cancelled: Callable[[], bool],
         progress: Callable[[Progress], None] = unreported,
         group: Callable[[], int] = lambda: 0,
+        make_policy: Callable[[Settings], PolicyT] | None = None,
     ) -> None:
         self._cancelled = cancelled
         self._progress = UpdateProgress(progress, quiet=0.0 if settings.model.folder else None, group=group)
@@ -93,13 +94,17 @@ class PolicyLearner(Generic[PolicyT]):
         self._step = 0
         self._kept: Any = None  # the snapshot before the update in progress
         self._source = PromptSource(self._settings.language, self._settings.model.longest_text)
-        self.policy = make_policy(self._settings)
+        recorded = history[-1] if history else None
+        self.policy: PolicyT = (make_policy or self._policy_maker(recorded))(self._settings)
         self.drift = 0.0
         self.recorded_by = engine_of(history[-1]) if history else self.policy.engine
         for step in history:
             self._replay(step)
         self._keep_next = bool(history) and not holds_weights(history[-1])
         self.settings = settings
+
+    def _policy_maker(self, recorded: Step | None) -> Callable[[Settings], Any]:
+        return ENGINES[chosen_engine(self._settings, recorded)]
 
     @property
     def settings(self) -> Settings:
@@ -324,25 +329,7 @@ class PolicyLearner(Generic[PolicyT]):
 
 
 class LanguageLearner(PolicyLearner[Any]):
-    """One run of the shipped character transformer. For the other arguments see the base class.
-
-    Args:
-        make_policy: None for the default engine of a new run, or the engine that computed the last update of
-            ``history``.
-    """
-
-    def __init__(
-        self,
-        settings: Settings,
-        *,
-        history: Sequence[Step] = (),
-        cancelled: Callable[[], bool],
-        progress: Callable[[Progress], None] = unreported,
-        group: Callable[[], int] = lambda: 0,
-        make_policy: MakePolicy | None = None,
-    ) -> None:
-        make_policy = make_policy or ENGINES[chosen_engine(settings, history[-1] if history else None)]
-        super().__init__(make_policy, settings, history=history, cancelled=cancelled, progress=progress, group=group)
+    """One run of the shipped character transformer. For the arguments see the base class."""
 
 
 def _draft(

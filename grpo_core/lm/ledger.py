@@ -33,9 +33,7 @@ def allocated(policy: CharacterPolicy) -> int | None:
     does not count them (CPU).
     """
     device = next(policy.model.parameters()).device
-    if device.type == "cuda":
-        return torch.cuda.memory_allocated(device)
-    return torch.mps.current_allocated_memory() if device.type == "mps" else None
+    return torch.cuda.memory_allocated(device) if device.type == "cuda" else None
 
 
 def held() -> int:

@@ -11,7 +11,6 @@ from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.lm.learner import PolicyLearner
 from grpo_core.lm.trained_weights import Kept
-from grpo_core.progress import Progress, unreported
 from grpo_core.record import Step
 from grpo_core.snapshot_file import holds_weights
 from grpo_core.text import tr
@@ -29,30 +28,19 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
     snapshot.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        *,
-        history: Sequence[Step] = (),
-        cancelled: Callable[[], bool],
-        progress: Callable[[Progress], None] = unreported,
-        group: Callable[[], int] = lambda: 0,
-    ) -> None:
-        self._start: Kept | None = None
+    def _policy_maker(self, recorded: Step | None) -> Callable[[Settings], FolderPolicy]:
+        return self._loaded
+
+    def _loaded(self, settings: Settings) -> FolderPolicy:
+        begun = time.perf_counter()
+        made = FolderPolicy(settings)
+        self._loading = time.perf_counter() - begun  # seconds
+        made.ask = self._ask
+        self._start = made.kept() if settings.model.adapter_rank else None
         self._before: tuple[Step | None, Kept] | None = None  # state before the last update, and the update
         self._asked: tuple[bytes, Kept] | None = None
         self._astray = False  # whether the weights are those of an earlier update
-        self._loading = 0.0  # seconds
-
-        def policy(wanted: Settings) -> FolderPolicy:
-            begun = time.perf_counter()
-            made = FolderPolicy(wanted)
-            self._loading = time.perf_counter() - begun
-            made.ask = self._ask
-            self._start = made.kept() if wanted.model.adapter_rank else None
-            return made
-
-        super().__init__(policy, settings, history=history, cancelled=cancelled, progress=progress, group=group)
+        return made
 
     def __next__(self) -> Step:
         self._require_own_weights()

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from grpo_core.lm.device_sampling import Completions, Decode, Graphs, inverse_kind, passed, sent
+from grpo_core.lm.device_sampling import Completions, Decode, Graphs, passed, sent
 from grpo_core.lm.interface import SamplingRequest, Table
 from grpo_core.lm.sampling import WORTH_COMPACTING
 from grpo_core.trainers.hf.prepared_cache import fixed_cache, is_plain, prepared_cache
@@ -64,7 +64,7 @@ def sampled_on_device(
     padding: bool,
     at_once: int | None = None,
     prepared: bool = True,
-    kind: torch.dtype | None = None,
+    kind: torch.dtype = torch.float64,
     graphs: Graphs | None = None,
 ) -> Table:
     """Sample like :func:`sample`, but without reading tokens back during sampling.
@@ -73,11 +73,10 @@ def sampled_on_device(
         model, request, ends, padding, at_once: as for :func:`sample`.
         prepared: whether the cache is fully allocated at the start, and the mask of the keys passed as an additive
             bias.
-        kind: dtype in which probabilities are summed; None for :func:`~grpo_core.lm.device_sampling.inverse_kind`.
+        kind: dtype in which probabilities are summed. Float32 would round them over a large vocabulary.
         graphs: graphs of the model; None to use none.
     """
-    device, longest = next(model.parameters()).device, request.longest
-    done = Completions(request.uniforms.shape, ends, device)
+    longest, done = request.longest, Completions(request.uniforms.shape, ends, next(model.parameters()).device)
     if request.drawing is not None:
         request.drawing(done.read)
     for rows in batches(request.prompt_tokens, request.prompt_of, padding=padding, at_once=at_once):
@@ -85,8 +84,7 @@ def sampled_on_device(
         distinct, prefix_of = np.unique(own.prompt_tokens[own.prompt_of], axis=0, return_inverse=True)
         own.poll(1, longest)
         begun = CachedRows(model, distinct, longest - 1, prepared=prepared)
-        order, summed = prefix_of.reshape(-1), inverse_kind(device) if kind is None else kind
-        done.fill(rows, begun, order, own, kind=summed, graphs=graphs)
+        done.fill(rows, begun, prefix_of.reshape(-1), own, kind=kind, graphs=graphs)
     return done.table()
 
 

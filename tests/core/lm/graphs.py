@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
 from typing import Any
 
+import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -63,3 +66,42 @@ class Recorded:
         assert self.tokens and all(token == self.tokens[0] for token in self.tokens)
         for name, _ in self.tokens[0]:
             assert not name.startswith(FORBIDDEN + FROM_THE_HOST), name
+
+
+class Driver(TorchDispatchMode):
+    """The functions of ``torch.cuda`` that record a graph, for a machine without a GPU.
+
+    Attributes:
+        recordings: the number that have begun.
+        mode: the mode of waiting operations; in mode 2 they raise an error.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__()
+        self.recordings, self.mode = 0, 0
+        stream = SimpleNamespace(wait_stream=lambda other: None)
+        own: dict[str, Callable[..., Any]] = {
+            "current_stream": lambda: stream,
+            "Stream": lambda: stream,
+            "stream": lambda chosen: nullcontext(),
+            "set_stream": lambda chosen: None,
+            "CUDAGraph": lambda: SimpleNamespace(replay=None),
+            "graph": self._graph,
+            "get_sync_debug_mode": lambda: self.mode,
+            "set_sync_debug_mode": self._set,
+        }
+        for name, function in own.items():
+            monkeypatch.setattr(torch.cuda, name, function)
+
+    @contextmanager
+    def _graph(self, graph: Any, **options: Any) -> Iterator[None]:
+        self.recordings += 1
+        yield
+
+    def _set(self, mode: int | str) -> None:
+        self.mode = 2 if mode == "error" else int(mode)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if self.mode == 2 and str(func).removeprefix("aten.").startswith(FORBIDDEN):
+            raise RuntimeError("called a synchronizing CUDA operation")
+        return func(*args, **(kwargs or {}))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from grpo_core.lm.sampler import CachedPrefixes, sample, sampled_on_device
 from grpo_core.lm.sampling import Sampled
 from grpo_core.lm.vocabulary import STOP
 from tests.core.lm.fake_cuda import fake_cuda
-from tests.core.lm.graphs import Recorded
+from tests.core.lm.graphs import Driver, Recorded
 from tests.core.lm.models import TINY, lively, prompts
 from tests.core.lm.starving import CAPTURE, Starving
 from tests.core.lm.waiting import waits
@@ -94,6 +95,45 @@ def test_a_step_that_can_be_a_graph_draws_the_same_tokens_and_is_kept(temperatur
                 weight.mul_(0.9)  # as an update changes them
     assert len(recorded.steps) == 1, "prompts of another length use the same"
     recorded.check()
+
+
+def test_a_step_that_is_kept_forgets_numbers_that_are_not_finite() -> None:
+    model, numbers = lively(seed=4), np.random.default_rng(7).random((8, 6))
+    recorded, bias = Recorded(model), model.get_parameter("blocks.0.qkv.bias")
+    request = SamplingRequest(
+        prompt_tokens=prompts(2), prompt_of=np.arange(8) % 2, uniforms=numbers, temperature=1.0, poll=never
+    )
+    plain, before = sampled_on_device(model, request), bias.detach().clone()
+    for broken in (True, False):
+        with torch.no_grad():
+            bias.copy_(before).add_(float("nan") if broken else 0.0)
+        found = sampled_on_device(model, request, recorded.graphs)
+    assert len(recorded.steps) == 1
+    assert np.array_equal(found.tokens, plain.tokens) and np.isfinite(found.logp).all()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="stands in for a driver")
+@pytest.mark.parametrize("waiting", [False, True])
+def test_a_step_that_waits_for_the_gpu_is_refused_before_its_recording_begins(
+    waiting: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A recording that breaks off leaves torch's allocator unable to return cached memory."""
+    driver = Driver(monkeypatch)
+    rows = CachedPrefixes(MODEL, prompts(2), 6)
+    decode = rows.decode
+
+    def asking(*given: Any) -> torch.Tensor:
+        assert decode is not None and (not waiting or given[0].sum().item() >= 0)
+        return decode(*given)
+
+    rows.decode, graphs = asking, Graphs([])
+    request = SamplingRequest(
+        prompt_tokens=prompts(2), prompt_of=np.arange(4) % 2, uniforms=np.zeros((4, 6)), temperature=1.0, poll=never
+    )
+    with driver, torch.no_grad():
+        assert (graphs.of(rows, request, (STOP,), torch.float32) is None) == waiting
+    assert driver.recordings == (0 if waiting else 1) and driver.mode == 0
+    assert ["synchronizing" in record.getMessage() for record in caplog.records] == [True] * waiting
 
 
 def test_what_is_recorded_waits_for_nothing_on_cuda() -> None:
