@@ -292,7 +292,8 @@ def sooner(data: Trained) -> tuple[tuple[str, ...], float, float, Difference] | 
 
     Returns both names, the line, the first run's arrival, and its lead over the other, the run of the lowest lower
     limit. The line is :data:`FINISH` of the way up to the lowest last mean of those that have risen. None if there is
-    only one run, none has risen, the numbers of updates differ, or no run's median seed passes the line.
+    only one run, none has risen, the numbers of updates differ, no run's median seed passes the line, or the seeds show
+    that the other run is earlier within each seed.
     """
     if len(data.courses) < 2 or not data.equal_updates:
         return None
@@ -309,7 +310,7 @@ def sooner(data: Trained) -> tuple[tuple[str, ...], float, float, Difference] | 
         return None
     found = compared(-arrivals[first], {name: -arrivals[name] for name in rest}, median=True)
     second = min(rest, key=lambda name: found[name].low)
-    return (first, second), line, middle[first], found[second]
+    return None if found[second].high < 0 else ((first, second), line, middle[first], found[second])
 
 
 def climbed(data: Trained) -> dict[str, Difference]:
