@@ -67,8 +67,5 @@ class Tried(Claim[Trial]):
             "{setting}, tried over {updates} updates: {measure} {kept} → {changed}.",
             self.updates,
         )
-        numbers = (f"{100 * x:.0f}%" if self.share else f"{x:.3g}" for x in (self.kept, self.changed))
-        kept, changed = numbers
-        return pattern.format(
-            setting=self.setting, measure=self.measure, updates=self.updates, kept=kept, changed=changed
-        )
+        kept, changed = (f"{100 * x:.0f}%" if self.share else f"{x:.3g}" for x in (self.kept, self.changed))
+        return self.filled(pattern, kept=kept, changed=changed)

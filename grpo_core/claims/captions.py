@@ -71,13 +71,13 @@ class Sampled(Claim[Drawn]):
             "Sample: {count} draws from an earlier policy, not from these bars; different actions: {met} of {actions}.",
             self.draws,
         )
-        if self.earlier:
-            return pattern.format(count=self.draws, met=self.met, actions=self.of)
-        return plural(
-            "Sample: {count} draw from the bars; different actions: {met} of {actions}.",
-            "Sample: {count} draws from the bars; different actions: {met} of {actions}.",
-            self.draws,
-        ).format(count=self.draws, met=self.met, actions=self.of)
+        if not self.earlier:
+            pattern = plural(
+                "Sample: {count} draw from the bars; different actions: {met} of {actions}.",
+                "Sample: {count} draws from the bars; different actions: {met} of {actions}.",
+                self.draws,
+            )
+        return pattern.format(count=self.draws, met=self.met, actions=self.of)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import string
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
+from grpo_core.claims.numbers import written
 from grpo_core.rounding import DOUBLE, tolerance
 from grpo_core.text import as_sentence, clauses
 from grpo_core.typeset import plain
@@ -27,6 +29,14 @@ class Claim(ABC, Generic[Data]):
     @abstractmethod
     def words(self) -> str:
         """Return the claim as a clause or a sentence, through ``tr``, using only its fields."""
+
+    def filled(self, text: str, **texts: object) -> str:
+        """Return ``text`` with the fields of the claim filled in, or the ``texts`` in place of those of their names."""
+        return text.format(**vars(self) | texts)
+
+    def texts(self, *names: str) -> dict[str, str]:
+        """Return the numbers in the fields ``names`` as text, with enough decimals to tell them apart."""
+        return dict(zip(names, written(*(getattr(self, name) for name in names)), strict=True))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,3 +114,12 @@ def agrees(claimed: float, computed: float) -> bool:
     if math.isinf(claimed) or math.isinf(computed):
         return claimed == computed
     return abs(claimed - computed) <= tolerance(DOUBLE, 1.0, claimed, computed)
+
+
+def agree(claimed: Iterable[float], computed: Iterable[float]) -> bool:
+    """Return whether numbers are equal up to rounding, one by one.
+
+    Raises:
+        ValueError: there are more of one than of the other.
+    """
+    return all(itertools.starmap(agrees, zip(claimed, computed, strict=True)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grpo_core.claims.claim import Claim, agrees
+from grpo_core.claims.claim import Claim, agree, agrees
 from grpo_core.claims.numbers import MINUS, written
 from grpo_core.claims.paired import FEWEST, Difference, changed, compared, counted, differences
 from grpo_core.text import enumeration, plural, tr
@@ -96,14 +96,10 @@ class Lead(Claim[Trained]):
         if any(difference.level for difference in found.values()):
             return False
         here = found[self.other]
-        told = zip((self.by, self.low, self.high), (here.by, here.low, here.high), strict=True)
-        return all(agrees(*pair) for pair in told) and self.low > 0
+        return self.low > 0 and agree((self.by, self.low, self.high), (here.by, here.low, here.high))
 
     def words(self) -> str:
-        by, low, high = written(self.by, self.low, self.high)
-        return tr("{leader} leads {other} by {by} [{low}, {high}]").format(
-            leader=self.leader, other=self.other, by=by, low=low, high=high
-        )
+        return self.filled(tr("{leader} leads {other} by {by} [{low}, {high}]"), **self.texts("by", "low", "high"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,19 +131,18 @@ class Level(Claim[Trained]):
         here, means = found[level[1]], dict(ranked)
         if self.few != any(found[name].few for name in level[1:]):
             return False
-        numbers = (min(means[name] for name in level), here.by, here.low, here.high)
-        told = zip((self.least, self.by, self.low, self.high), numbers, strict=True)
-        return all(agrees(*pair) for pair in told)
+        least = min(means[name] for name in level)
+        return agree((self.least, self.by, self.low, self.high), (least, here.by, here.low, here.high))
 
     def words(self) -> str:
-        by, low, high, best = written(self.by, self.low, self.high, self.best)
         (least,), (most,) = written(self.least), written(self.best)
+        numbers = self.texts("by", "low", "high", "best")
         if self.few:
             return plural(
                 "Fewer than {fewest} seed is too few to tell who leads; highest is {first}, at {best}",
                 "Fewer than {fewest} seeds are too few to tell who leads; highest is {first}, at {best}",
                 FEWEST,
-            ).format(fewest=FEWEST, first=self.names[0], best=best)
+            ).format(fewest=FEWEST, first=self.names[0], best=numbers["best"])
         if len(self.names) > NAMED:
             pattern = tr("{count} of {all} end level at {most}, {first} highest")
             if least != most:
@@ -156,14 +151,12 @@ class Level(Claim[Trained]):
                 count=len(self.names), all=len(self.names) + self.behind, least=least, most=most, first=self.names[0]
             )
         if len(self.names) > 2 and least != most:
-            return tr("{names} end at {least} to {most}, too close to tell").format(
-                names=enumeration(self.names), least=least, most=most
-            )
+            text = tr("{names} end at {least} to {most}, too close to tell")
+            return text.format(names=enumeration(self.names), least=least, most=most)
         if len(self.names) > 2 or not (self.low or self.by or self.high):
             return tr("{names} end level at {best}").format(names=enumeration(self.names), best=most)
-        return tr("{names} end level at {best}, {by} [{low}, {high}] apart").format(
-            names=enumeration(self.names), best=best, by=by, low=low, high=high
-        )
+        text = tr("{names} end level at {best}, {by} [{low}, {high}] apart")
+        return text.format(names=enumeration(self.names), **numbers)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,8 +183,8 @@ class Failed(Claim[Trained]):
         pattern = plural("{stuck} of {of} seed stuck", "{stuck} of {of} seeds stuck", self.of)
         if len(self.names) > 1:  # each of them trained every seed
             pattern = plural("{stuck} of their {of} run stuck", "{stuck} of their {of} runs stuck", self.of)
-        told = pattern.format(stuck=self.stuck, of=self.of)
-        return tr("{stuck}, {diverged} diverged").format(stuck=told, diverged=self.diverged) if self.diverged else told
+        told = self.filled(pattern)
+        return self.filled(tr("{stuck}, {diverged} diverged"), stuck=told) if self.diverged else told
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,7 +198,7 @@ class Since(Claim[Trained]):
         return data.equal_updates and self.update == led_since(data, self.leader)
 
     def words(self) -> str:
-        return tr("it is ahead from update {update} on").format(update=self.update)
+        return self.filled(tr("it is ahead from update {update} on"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,13 +224,10 @@ class Sooner(Claim[Trained]):
             return False
         names, line, updates, here = found
         told = (self.line, self.updates, self.by, self.low, self.high)
-        same = zip(told, (line, updates, here.by, here.low, here.high), strict=True)
-        return (self.names, self.few) == (names, here.few) and all(agrees(*pair) for pair in same)
+        same = agree(told, (line, updates, here.by, here.low, here.high))
+        return same and (self.names, self.few) == (names, here.few)
 
     def words(self) -> str:
-        (line,) = written(self.line)
-        by, low, high = (whole(value) for value in (self.by, self.low, self.high))
-        updates = whole(self.updates)
         pattern = plural(
             "{first} is past {line} after {updates} update, {by} [{low}, {high}] earlier than {second}",
             "{first} is past {line} after {updates} updates, {by} [{low}, {high}] earlier than {second}",
@@ -257,9 +247,8 @@ class Sooner(Claim[Trained]):
                 "{by} [{low}, {high}] earlier than {second}",
                 int(self.updates),
             )
-        return pattern.format(
-            first=self.names[0], line=line, updates=updates, by=by, low=low, high=high, second=self.names[1]
-        )
+        numbers = {name: whole(getattr(self, name)) for name in ("updates", "by", "low", "high")}
+        return pattern.format(first=self.names[0], second=self.names[1], **numbers, **self.texts("line"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -281,12 +270,10 @@ class Climbs(Claim[Trained]):
 
     def check(self, data: Trained) -> bool:
         here = climbed(data)[self.name]
-        told = zip((self.by, self.low, self.high), (here.by, here.low, here.high), strict=True)
-        return all(agrees(*pair) for pair in told) and self.holds
+        return self.holds and agree((self.by, self.low, self.high), (here.by, here.low, here.high))
 
     def words(self) -> str:
-        (by,) = written(self.by)
-        return tr("{name} still climbs (by {by} in the last tenth)").format(name=self.name, by=by)
+        return self.filled(tr("{name} still climbs (by {by} in the last tenth)"), **self.texts("by"))
 
 
 def led_since(data: Trained, leader: str) -> int | None:
@@ -305,7 +292,8 @@ def sooner(data: Trained) -> tuple[tuple[str, ...], float, float, Difference] | 
 
     Returns both names, the line, the first run's arrival, and its lead over the other, the run of the lowest lower
     limit. The line is :data:`FINISH` of the way up to the lowest last mean of those that have risen. None if there is
-    only one run, none has risen, the numbers of updates differ, or no run's median seed passes the line.
+    only one run, none has risen, the numbers of updates differ, no run's median seed passes the line, or the seeds show
+    that the other run is earlier within each seed.
     """
     if len(data.courses) < 2 or not data.equal_updates:
         return None
@@ -322,7 +310,7 @@ def sooner(data: Trained) -> tuple[tuple[str, ...], float, float, Difference] | 
         return None
     found = compared(-arrivals[first], {name: -arrivals[name] for name in rest}, median=True)
     second = min(rest, key=lambda name: found[name].low)
-    return (first, second), line, middle[first], found[second]
+    return None if found[second].high < 0 else ((first, second), line, middle[first], found[second])
 
 
 def climbed(data: Trained) -> dict[str, Difference]:

@@ -81,18 +81,11 @@ def _unmoved(step: Step, v: Any) -> bool:
     return v.number > 1 and bool(still.all()) and bool(used.any())
 
 
-def _distance(step: Step) -> float:
-    """Return the KL after the update, measured or averaged over the visited contexts. NaN if unknown."""
-    if "kl" in step.measurements:
-        return float(step.measurements["kl"])
-    exact = recompute.exact_kl(step, step.passes)
-    return float("nan") if exact is None else float(exact[step.mask].mean())
-
-
-def _certainty(step: Step) -> float:
-    if "entropy" in step.measurements:
-        return float(step.measurements["entropy"])
-    exact = recompute.exact_entropy(step, step.passes)
+def _after(step: Step, name: str) -> float:
+    """Return the KL or the entropy after the update, measured or averaged over the visited contexts. NaN if unknown."""
+    if name in step.measurements:
+        return float(step.measurements[name])
+    exact = {"kl": recompute.exact_kl, "entropy": recompute.exact_entropy}[name](step, step.passes)
     return float("nan") if exact is None else float(exact[step.mask].mean())
 
 
@@ -100,7 +93,7 @@ def _is_reference(step: Step, v: Any) -> bool:
     """Return whether policy and reference are equal in every context that the update visited."""
     now = step.distribution(step.passes)
     if now is None or step.ref_dist_logp is None or step.context is None:
-        return _distance(step) <= step.precision * 1e-3
+        return _after(step, "kl") <= step.precision * 1e-3
     visited = np.unique(step.context[step.mask])
     return bool(np.abs(np.exp(now[visited]) - np.exp(step.ref_dist_logp[visited])).max() <= 1e-5)
 
@@ -258,7 +251,7 @@ POLICIES: dict[str, Kind[Step]] = {
     ),
     "far": Kind(
         text=tr("The policy is {value} nats per token away from the reference."),
-        holds=lambda step, v: agrees(v.value, _distance(step)),
+        holds=lambda step, v: agrees(v.value, _after(step, "kl")),
     ),
     "nearer": Kind(
         text=tr("A smaller learning rate may keep it nearer."), holds=lambda step, v: step_follows_rate(step)
@@ -332,7 +325,7 @@ POLICIES: dict[str, Kind[Step]] = {
             "The entropy is {value} nats per token, averaged over the visited places: there the policy is nearly "
             "certain of what it draws. An entropy bonus or a higher temperature works against that."
         ),
-        holds=lambda step, v: agrees(v.value, _certainty(step)) and v.value < 0.05,
+        holds=lambda step, v: agrees(v.value, _after(step, "entropy")) and v.value < 0.05,
     ),
 }
 """The kinds of claims in this module, by name."""

@@ -41,6 +41,11 @@ class Pair:
     once: bool = False
 
     @property
+    def advantages(self) -> tuple[np.ndarray, np.ndarray]:
+        """The advantages of both updates."""
+        return recompute.advantage(self.ran), recompute.advantage(self.other)
+
+    @property
     def tokens(self) -> tuple[np.ndarray, np.ndarray]:
         """d loss / d log π of both updates, (B, T) each."""
         return on_tokens(self.ran, self.passes[0]), on_tokens(self.other, self.passes[1])

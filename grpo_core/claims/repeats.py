@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grpo_core.claims.claim import Claim, agrees
+from grpo_core.claims.claim import Claim, agree
 from grpo_core.claims.numbers import written
 from grpo_core.claims.paired import Difference, changed, counted
 from grpo_core.text import listed, plural, tr
@@ -104,7 +104,7 @@ class Reached(Claim[Batches]):
         same = (self.action, self.updates, self.names) == (data.action, data.updates, tuple(data.repeated))
         told = [*self.means, *self.lows, *self.highs]
         true = [getattr(one, name) for name in ("by", "low", "high") for one in found]
-        return same and len(told) == len(true) and all(map(agrees, told, true))
+        return same and len(told) == len(true) and agree(told, true)
 
     def words(self) -> str:
         numbers = written(*self.means, *self.lows, *self.highs)
@@ -149,8 +149,7 @@ class Passed(Claim[Repeated]):
                 "None of {count} repeats passes π = 0.5 within {updates:,} updates",
                 self.count,
             ).format(count=self.count, updates=self.updates)
-        facts = {"count": self.count, "there": self.there, "updates": self.updates}
-        facts |= {"first": int(self.first), "middle": int(self.middle), "last": int(self.last)}
+        facts = vars(self) | {name: int(getattr(self, name)) for name in ("first", "middle", "last")}
         if self.there < self.count:
             return plural(
                 "{there} of {count} repeat passes π = 0.5 within {updates:,} updates: median of these {middle}, range "
@@ -180,10 +179,8 @@ class Later(Claim[Repeated]):
 
     def words(self) -> str:
         if not self.before:
-            return tr("This run passed it at update {own}; no repeat was earlier").format(own=self.own)
-        return tr("This run passed it at update {own}, later than {before} of them").format(
-            own=self.own, before=self.before
-        )
+            return self.filled(tr("This run passed it at update {own}; no repeat was earlier"))
+        return self.filled(tr("This run passed it at update {own}, later than {before} of them"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,7 +195,7 @@ class OnWrong(Claim[Repeated]):
         return (self.wrong, self.of, self.updates) == (wrong(data), data.max_prob.shape[1], len(data.max_prob))
 
     def words(self) -> str:
-        return tr("{wrong} of {of} end on an action other than the best").format(wrong=self.wrong, of=self.of)
+        return self.filled(tr("{wrong} of {of} end on an action other than the best"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,20 +213,16 @@ class LastReward(Claim[Repeated]):
     def check(self, data: Repeated) -> bool:
         last, lost = data.last, int((~np.isfinite(data.reward[-1])).sum())
         found = (float(np.median(last)), float(last.mean()), float(last.min()), float(last.max()))
-        told = zip((self.median, self.mean, self.low, self.high), found, strict=True)
         same = (self.updates, self.diverged, self.of) == (len(data.reward), lost, len(last))
-        return same and all(agrees(*pair) for pair in told)
+        return same and agree((self.median, self.mean, self.low, self.high), found)
 
     def words(self) -> str:
-        middle, mean, low, high = written(self.median, self.mean, self.low, self.high)
-        told = tr("Mean reward at update {updates:,}: median {middle}, mean {mean}, range {low} to {high}").format(
-            updates=self.updates, middle=middle, mean=mean, low=low, high=high
-        )
+        numbers = self.texts("median", "mean", "low", "high")
+        text = tr("Mean reward at update {updates:,}: median {middle}, mean {mean}, range {low} to {high}")
+        told = self.filled(text, middle=numbers["median"], **numbers)
         if not self.diverged:
             return told
-        return tr("{told}; {diverged} of {of} diverged and count as the lowest").format(
-            told=told, diverged=self.diverged, of=self.of
-        )
+        return self.filled(tr("{told}; {diverged} of {of} diverged and count as the lowest"), told=told)
 
 
 def wrong(data: Repeated) -> int | None:

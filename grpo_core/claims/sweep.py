@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grpo_core.claims.claim import Claim, agrees
+from grpo_core.claims.claim import Claim, agree, agrees
 from grpo_core.claims.comparison import CLIMBING, NAMED, Lead, Trained, climbed
 from grpo_core.claims.numbers import written
 from grpo_core.claims.paired import FEWEST, Difference, changed, compared, counted
@@ -48,10 +48,8 @@ class Highest(Lead):
         return super().check(data) and agrees(self.best, data.ranked()[0][1])
 
     def words(self) -> str:
-        best, by, low, high = written(self.best, self.by, self.low, self.high)
-        return tr("Mean reward is highest at {leader} ({best}), by {by} [{low}, {high}] over {other}").format(
-            leader=self.leader, best=best, by=by, low=low, high=high, other=self.other
-        )
+        text = tr("Mean reward is highest at {leader} ({best}), by {by} [{low}, {high}] over {other}")
+        return self.filled(text, **self.texts("best", "by", "low", "high"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,10 +71,9 @@ class Lowest(Claim[Trained]):
         return (self.names, self.diverged, self.of) == (names, int(lost.sum()), len(lost)) and agrees(self.least, least)
 
     def words(self) -> str:
-        (least,) = written(self.least)
-        value = least
+        (value,) = written(self.least)
         if self.diverged:
-            value = tr("{least}; {diverged} of {of} diverged").format(least=least, diverged=self.diverged, of=self.of)
+            value = self.filled(tr("{least}; {diverged} of {of} diverged"), least=value)
         if len(self.names) > NAMED:
             return plural(
                 "lowest at {first} ({value}), level with {count} other",
@@ -108,16 +105,15 @@ class Moves(Claim[Swept]):
         found = (first, last, here.low, here.high, min(middle), max(middle))
         own = (self.first, self.last, self.low, self.high, self.least, self.most)
         seeds = len(data.last_kl(next(iter(data.kl))))
-        return self.seeds == seeds and all(agrees(*pair) for pair in zip(own, found, strict=True))
+        return self.seeds == seeds and agree(own, found)
 
     def words(self) -> str:
-        first, last, least, most = written(self.first, self.last, self.least, self.most)
-        ends, row = {"first": first, "last": last}, (self.least, self.most)
-        if not all(agrees(*pair) for pair in zip(row, sorted((self.first, self.last)), strict=True)):
+        numbers = self.texts("first", "last", "least", "most")
+        if not agree((self.least, self.most), sorted((self.first, self.last))):
             return tr(
                 "The median KL is {first} nats at the left end and {last} at the right; over the row it lies between "
                 "{least} and {most}"
-            ).format(**ends, least=least, most=most)
+            ).format(**numbers)
         if self.seeds < FEWEST and self.low < 0 < self.high:
             return plural(
                 "From left to right the median KL goes from {first} to {last} nats; fewer than {fewest} seed cannot "
@@ -125,16 +121,16 @@ class Moves(Claim[Swept]):
                 "From left to right the median KL goes from {first} to {last} nats; fewer than {fewest} seeds cannot "
                 "show whether it changes",
                 FEWEST,
-            ).format(**ends, fewest=FEWEST)
+            ).format(**numbers, fewest=FEWEST)
         if not self.low and not self.high:
-            return tr("From left to right the median KL stays at {first} nats").format(first=first)
+            return tr("From left to right the median KL stays at {first} nats").format(**numbers)
         if self.low <= 0 <= self.high:
             return tr(
                 "From left to right the median KL goes from {first} to {last} nats, too close to tell if it changes"
-            ).format(**ends)
+            ).format(**numbers)
         if self.high < 0:
-            return tr("From left to right the median KL falls from {first} to {last} nats").format(**ends)
-        return tr("From left to right the median KL rises from {first} to {last} nats").format(**ends)
+            return tr("From left to right the median KL falls from {first} to {last} nats").format(**numbers)
+        return tr("From left to right the median KL rises from {first} to {last} nats").format(**numbers)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,15 +165,15 @@ class Smoothest(Claim[Swept]):
         if found is None:
             return False
         best, worst, least, most, here = found
-        told = zip((self.least, self.most, self.low, self.high), (least, most, here.low, here.high), strict=True)
-        return (self.best, self.worst) == (best, worst) and all(agrees(*pair) for pair in told)
+        same = agree((self.least, self.most, self.low, self.high), (least, most, here.low, here.high))
+        return same and (self.best, self.worst) == (best, worst)
 
     def words(self) -> str:
-        least, most, low, high = written(self.least, self.most, self.low, self.high)
-        return tr(
+        text = tr(
             "The smoothest is {best} (all falls of the reward together: {least}), the roughest {worst} ({most}: "
             "[{low}, {high}] more)"
-        ).format(best=self.best, least=least, worst=self.worst, most=most, low=low, high=high)
+        )
+        return self.filled(text, **self.texts("least", "most", "low", "high"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,20 +29,16 @@ def _both(data: Pair) -> tuple[tuple[Step, int], tuple[Step, int]]:
     return (data.ran, data.passes[0]), (data.other, data.passes[1])
 
 
-def _advantages(data: Pair) -> tuple[np.ndarray, np.ndarray]:
-    return recompute.advantage(data.ran), recompute.advantage(data.other)
-
-
 def _given(data: Pair) -> bool:
     return any(step.advantage is not None for step in (data.ran, data.other))
 
 
 def _no_advantage(data: Pair) -> bool:
-    return not any(own.any() for own in _advantages(data))
+    return not any(own.any() for own in data.advantages)
 
 
 def _same_advantages(data: Pair) -> bool:
-    ran, other = _advantages(data)
+    ran, other = data.advantages
     return ran.shape == other.shape and bool((np.abs(ran - other) <= SAME * np.abs(other)).all() and ran.any())
 
 
@@ -54,7 +50,7 @@ def _same_formula(data: Pair, v: Any) -> bool:
 
 
 def _same_signs(data: Pair, v: Any) -> bool:
-    ran, other = _advantages(data)
+    ran, other = data.advantages
     same = ran.shape == other.shape and bool((np.sign(ran) == np.sign(other)).all())
     return same and not _same_advantages(data) and bool(ran.any())
 

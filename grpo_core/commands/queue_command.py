@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from grpo_core.assignments import settings_from
 from grpo_core.config import Settings, language_settings
@@ -34,7 +36,7 @@ def run_queue(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     try:
         done = _worked(folder, queue, poll, options.cluster)
     finally:
-        _write_curves(folder)
+        write_curves(folder / CURVES, queue, runs.results(folder), METRICS)
     print(_table(folder, queue))
     if not done:
         raise Cancelled(f"Stopped on request; the same command continues with {folder}.")
@@ -107,15 +109,14 @@ def _table(folder: Path, queue: runs.Queue) -> str:
     return "\n".join(lines)
 
 
-def _write_curves(folder: Path) -> None:
-    """Write every series of every run, one row per update."""
-    queue = runs.read(folder)
-    curves = folder / CURVES
-    with replacing(curves) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+def write_curves(path: Path, queue: runs.Queue, results: Iterable[runs.Result], names: Iterable[str]) -> None:
+    """Write the series ``names`` of every result, one row per update. A series that a result lacks is NaN."""
+    names = [*names]
+    with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         writer = CsvWriter(file)
-        writer.writerow((*queue.axes, "seed", "update", *METRICS))
-        for result in runs.results(folder):
+        writer.writerow((*queue.axes, "seed", "update", *names))
+        for result in results:
             place = [result.settings.get(path) for path in queue.axes]
-            for update in range(len(result.measures["reward_mean"])):
-                values = (repr(float(result.measures[name][update])) for name in METRICS)
-                writer.writerow((*place, result.seed, update + 1, *values))
+            nothing = np.full(len(next(iter(result.measures.values()))), np.nan)
+            for update, values in enumerate(zip(*(result.measures.get(n, nothing) for n in names), strict=True)):
+                writer.writerow((*place, result.seed, update + 1, *(repr(float(value)) for value in values)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from grpo_core import kl
 from grpo_core.advantages import EQUAL
@@ -192,48 +193,52 @@ def _from_group(n: Numbers, q: Quantity) -> Formula:
     b_at = centre_of(compared_with, group) if of_group else Quantity("baseline", row=row)
     b_name = r"\bar{R}" if of_group else "b_{i}"
     b = n[b_at]
-    above, above_values = rf"{_letter(n)}_{{i}} - {b_name}", f"{number(r)} - {signed(b)}"
-    if not deviation.divides:
-        return Formula(
-            symbol=symbol,
-            latex=f"A_{{i}} = {above}",
-            values=above_values,
-            value=r - b,
-            inputs=(score, b_at),
-            scale=max(map(abs, values)),
-            note=tr("It is not divided by a standard deviation."),
-            source=compared_with.undivided,
-        )
-    spread = divisor_of(deviation, group)
-    compared = divided_in(n, deviation) or values
-    if why := undivided(deviation, compared, n[spread]):
-        return Formula(
-            symbol=symbol,
-            latex=rf"A_{{i}} = \frac{{{above}}}{{1}}",
-            values=rf"\frac{{{above_values}}}{{1}}",
-            value=r - b,
-            inputs=(score, b_at, spread),
-            scale=max(map(abs, values)),
-            note=why,
-            source=_divided(n),
-        )
-    below = n[spread] + o.std_epsilon
-    return Formula(
+    above = Formula(
         symbol=symbol,
-        latex=rf"A_{{i}} = \frac{{{above}}}{{{deviation.inline} + \delta}}",
-        values=rf"\frac{{{above_values}}}{{{number(n[spread])} + {number(o.std_epsilon)}}}",
-        value=(r - b) / below,
-        inputs=(score, b_at, spread),
-        scale=max(map(abs, compared)) / below * max(1.0, abs(r - b) / below),
-        note=(
-            tr("It is divided by the group's mean reward: the rarer a right answer, the larger its advantage.")
-            if deviation.of_mean
-            else tr("δ = {std_epsilon} keeps differences between nearly equal rewards from being blown up.").format(
-                std_epsilon=plain(o.std_epsilon)
-            )
-        ),
-        source=_divided(n),
+        latex=f"{_letter(n)}_{{i}} - {b_name}",
+        values=f"{number(r)} - {signed(b)}",
+        value=r - b,
+        inputs=(score, b_at),
+        scale=max(map(abs, values)),
+        source=_divided(n) if deviation.divides else compared_with.undivided,
     )
+    note = tr("δ = {std_epsilon} keeps differences between nearly equal rewards from being blown up.").format(
+        std_epsilon=plain(o.std_epsilon)
+    )
+    if deviation.of_mean:
+        note = tr("It is divided by the group's mean reward: the rarer a right answer, the larger its advantage.")
+    compared = divided_in(n, deviation) or values
+    return divided(n, "A_{i}", above, group, compared, scale=max(map(abs, compared)), note=note)
+
+
+def divided(
+    n: Numbers, name: str, above: Formula, group: int, compared: Sequence[float], *, scale: float, note: str
+) -> Formula:
+    """Explain a difference from a baseline divided as the settings say, and the case in which the divisor is 1.
+
+    Args:
+        n: the numbers of the update.
+        name: the quotient's general name, as LaTeX.
+        above: the difference.
+        group: the group whose rewards are compared.
+        compared: the numbers over which the divisor is computed.
+        scale: magnitude of the numbers that are divided.
+        note: remark on a quotient whose divisor is not 1.
+    """
+    deviation, delta = DEVIATIONS[n.objective.std], n.objective.std_epsilon
+    if not deviation.divides:
+        return replace(above, latex=f"{name} = {above.latex}", note=tr("It is not divided by a standard deviation."))
+    spread = divisor_of(deviation, group)
+    latex, values, value = rf"\frac{{{above.latex}}}{{1}}", rf"\frac{{{above.values}}}{{1}}", above.value
+    if why := undivided(deviation, compared, n[spread]):
+        note, scale = why, above.scale
+    else:
+        below = n[spread] + delta
+        latex = rf"\frac{{{above.latex}}}{{{deviation.inline} + \delta}}"
+        values = rf"\frac{{{above.values}}}{{{number(n[spread])} + {number(delta)}}}"
+        value, scale = above.value / below, scale / below * max(1.0, abs(above.value) / below)
+    inputs = (*above.inputs, spread)
+    return replace(above, latex=f"{name} = {latex}", values=values, value=value, inputs=inputs, scale=scale, note=note)
 
 
 def divisor_of(deviation: Deviation, group: int) -> Quantity:

@@ -56,42 +56,18 @@ def step_score(n: Numbers, q: Quantity) -> Formula:
         centre = advantages.centre_of(compared_with, group)
         b, used = n[centre], [reward, centre]
         above, above_values = rf"{above} - \bar{{R}}", f"{above_values} - {signed(b)}"
-    spread = advantages.divisor_of(deviation, group)
     compared = advantages.divided_in(n, deviation) or values
-    scale, note = max(map(abs, [*values, *compared])), tr("It is not divided by a standard deviation.")
-    if not deviation.divides:
-        return Formula(
-            symbol=symbol,
-            latex=f"{name} = {above}",
-            values=above_values,
-            value=r - b,
-            inputs=tuple(used),
-            scale=scale,
-            note=note,
-            source=PAPER,
-        )
-    if why := advantages.undivided(deviation, compared, n[spread]):
-        return Formula(
-            symbol=symbol,
-            latex=rf"{name} = \frac{{{above}}}{{1}}",
-            values=rf"\frac{{{above_values}}}{{1}}",
-            value=r - b,
-            inputs=(*used, spread),
-            scale=scale,
-            note=why,
-            source=PAPER,
-        )
-    below = n[spread] + o.std_epsilon
-    return Formula(
+    formula = Formula(
         symbol=symbol,
-        latex=rf"{name} = \frac{{{above}}}{{{deviation.inline} + \delta}}",
-        values=rf"\frac{{{above_values}}}{{{number(n[spread])} + {number(o.std_epsilon)}}}",
-        value=(r - b) / below,
-        inputs=(*used, spread),
-        scale=scale / below * max(1.0, abs(r - b) / below),
-        note=_over(compared_with, deviation).format(delta=plain(o.std_epsilon)),
+        latex=above,
+        values=above_values,
+        value=r - b,
+        inputs=tuple(used),
+        scale=max(map(abs, [*values, *compared])),
         source=PAPER,
     )
+    note = _over(compared_with, deviation).format(delta=plain(o.std_epsilon))
+    return advantages.divided(n, name, formula, group, compared, scale=formula.scale, note=note)
 
 
 def advantage(n: Numbers, q: Quantity) -> Formula:

@@ -5,7 +5,6 @@ They are checked against the updates as read.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +13,7 @@ import numpy as np
 
 from grpo_core import recompute
 from grpo_core.baselines import BASELINES
-from grpo_core.claims.claim import Kind, Tabled, agrees
+from grpo_core.claims.claim import Kind, Tabled, agree, agrees
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import plural, tr
@@ -204,7 +203,7 @@ def _is_far(data: Run, v: Any) -> bool:
         return False
     middle = float(np.median(usual))
     found = (largest[v.label], middle, largest[v.label] / middle, shares[v.label])
-    return all(itertools.starmap(agrees, zip((v.largest, v.usual, v.times, v.share), found, strict=True)))
+    return agree((v.largest, v.usual, v.times, v.share), found)
 
 
 def _cap_is_below(data: Run, v: Any) -> bool:

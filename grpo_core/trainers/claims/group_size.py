@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grpo_core.claims.claim import Claim, agrees
+from grpo_core.claims.claim import Claim, agree, agrees
 from grpo_core.text import tr
 from grpo_core.trainers.claims.findings import NEAR, Run
 
@@ -120,8 +120,7 @@ class LargerGroups(Claim[Run]):
         other = LargerGroups.of(patterns, self.since)
         if other is None or other.size != self.size or not agrees(other.live, self.live):
             return False
-        pairs = zip(self.expected, other.expected, strict=True)
-        return all(agrees(a, b) for ours, theirs in pairs for a, b in zip(ours, theirs, strict=True))
+        return agree(np.ravel(self.expected), np.ravel(other.expected))
 
     def words(self) -> str:
         (twice, low, high), (four, lower, higher) = self.expected

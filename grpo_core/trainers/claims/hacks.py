@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from grpo_core import recompute
-from grpo_core.claims.claim import Kind, agrees
+from grpo_core.claims.claim import Kind, agree, agrees
 from grpo_core.lm.final_answer import ends_on
 from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.findings import Run, is_mean, one_text
@@ -71,7 +71,7 @@ def _far_rewards(data: Run, v: Any) -> bool:
     if not 0 < v.count < len(far) == v.all or far[-v.count - 1] == far[-v.count]:
         return False
     found = (float(far[-v.count]), float(np.median(paid)), float(np.quantile(far, 0.9)))
-    return all(agrees(a, b) for a, b in zip((v.nearest, v.median, v.usual), found, strict=True))
+    return agree((v.nearest, v.median, v.usual), found)
 
 
 def _cut_costs(data: Run, v: Any) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from grpo_core.claims.claim import Kind, agrees
+from grpo_core.claims.claim import Kind, agree, agrees
 from grpo_core.record import Step
 from grpo_core.text import tr
 from grpo_core.trainers.claims.findings import Run, Seen, is_mean
@@ -64,7 +64,7 @@ def _weighs_little(data: Run, v: Any) -> bool:
 def _weighs_otherwise(data: Run, v: Any) -> bool:
     known = [other_weights(u.step) for u in _later(data, v) if u.step is not None]
     means = np.mean([each for each in known if each is not None], axis=0)
-    return all(agrees(a, float(b)) for a, b in zip((v.share, v.theirs, v.ours), means, strict=True))
+    return agree((v.share, v.theirs, v.ours), means)
 
 
 def _sums_ratios(data: Run, v: Any) -> bool:

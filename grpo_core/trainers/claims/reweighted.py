@@ -12,22 +12,18 @@ from grpo_core.claims.pushes import Pair
 from grpo_core.text import plural, tr
 
 
-def _advantages(data: Pair) -> tuple[np.ndarray, np.ndarray]:
-    return recompute.advantage(data.ran), recompute.advantage(data.other)
-
-
 def _turned(data: Pair, count: int, every: int) -> bool:
-    ran, other = _advantages(data)
+    ran, other = data.advantages
     return (count, every) == (int((np.sign(ran) * np.sign(other) < 0).sum()), len(ran))
 
 
 def _silent(data: Pair) -> tuple[int, int]:
-    ran, other = _advantages(data)
+    ran, other = data.advantages
     return int(recompute.silent_groups(data.ran, ran).sum()), int(recompute.silent_groups(data.other, other).sum())
 
 
 def _apart(data: Pair, v: Any) -> bool:
-    ran, other = _advantages(data)
+    ran, other = data.advantages
     return agrees(v.difference, float(np.abs(ran - other).max(initial=0.0)))
 
 

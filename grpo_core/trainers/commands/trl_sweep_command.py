@@ -9,11 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from grpo_core.commands.command_line import Instead
-from grpo_core.commands.queue_command import queue_of
+from grpo_core.commands.queue_command import queue_of, write_curves
 from grpo_core.config import folder_settings
-from grpo_core.csv_file import CsvWriter
 from grpo_core.queue.queue_plan import read
-from grpo_core.runs.files import replacing
 from grpo_core.trainers.trl_sweep import ARRAY, ONE_BY_ONE, Opened, collected, last_known, write
 
 SHOWN = ("reward_mean", "kl_estimate", "loss")
@@ -49,15 +47,7 @@ def collect(folder: Path, out: Path, opened: Opened) -> int:
     """
     queue, found = read(folder), [*collected(folder, opened)]
     titles = {run.settings: run.title for run in queue.runs}
-    names = [*{name: None for result in found for name in result.measures}]
-    with replacing(out) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-        writer = CsvWriter(file)
-        writer.writerow((*queue.axes, "seed", "update", *names))
-        for result in found:
-            place = [result.settings.get(path) for path in queue.axes]
-            nothing = np.full(len(next(iter(result.measures.values()))), np.nan)
-            for update, values in enumerate(zip(*(result.measures.get(n, nothing) for n in names), strict=True)):
-                writer.writerow((*place, result.seed, update + 1, *(repr(float(value)) for value in values)))
+    write_curves(out, queue, found, dict.fromkeys(name for result in found for name in result.measures))
     print("updates   reward   KL      loss     run")
     for result in found:
         series = [result.measures.get(name, np.empty(0)) for name in SHOWN]
