@@ -10,14 +10,13 @@ from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QAction
 
 from app.controllers.panels import PanelsController
+from app.controllers.program import Program
 from app.export.dialog import FILM, SEQUENCE, PictureChoice, PictureDialog
 from app.export.exporter import Exporter
 from app.panel_registry import POLICY_BARS
 from app.theme.file_dialogs import file_to_save, folder_to_use
 from app.widgets.panel import Panel
 from app.widgets.panel_spec import PanelSpec
-from app.window.main_window import MainWindow
-from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
 PICTURES = {tr("PNG picture (*.png)"): ".png", tr("SVG picture (*.svg)"): ".svg", tr("PDF (*.pdf)"): ".pdf"}
@@ -33,16 +32,10 @@ class ExportController(QObject):
             lesson that is open; None if there is nothing.
     """
 
-    def __init__(
-        self,
-        window: MainWindow,
-        workspace: Workspace,
-        panels: PanelsController,
-        exporter: Exporter,
-        parent: QObject | None = None,
-    ) -> None:
-        super().__init__(parent)
-        self._window, self._workspace, self._panels, self._exporter = window, workspace, panels, exporter
+    def __init__(self, program: Program, panels: PanelsController, exporter: Exporter) -> None:
+        super().__init__(program)
+        self._window, self._workspace = program.window, program.workspace
+        self._panels, self._exporter = panels, exporter
         self.subject: Callable[[], tuple[str, str] | None] = _nothing
         self._menu: dict[str, Callable[[str], None]] = {
             tr("Export picture…"): self.ask_picture,

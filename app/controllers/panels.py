@@ -6,9 +6,9 @@ from typing import TypeVar
 
 from PySide6.QtWidgets import QApplication, QWidget
 
+from app.controllers.program import Program
 from app.plotting.twin_stack import TwinStack
 from app.widgets.panel import Panel, in_window
-from app.window.main_window import MainWindow
 
 W = TypeVar("W", bound=QWidget)
 
@@ -16,9 +16,8 @@ W = TypeVar("W", bound=QWidget)
 class PanelsController:
     """The panels of one window."""
 
-    def __init__(self, window: MainWindow) -> None:
-        self._window = window
-        self._holders = window.holders
+    def __init__(self, program: Program) -> None:
+        self._window, self._holders = program.window, program.window.holders
 
     def is_shown(self, id: str) -> bool:
         """Return whether the panel ``id`` is shown, even if behind another tab."""

@@ -7,11 +7,10 @@ from functools import partial
 
 from PySide6.QtCore import QObject
 
+from app.controllers.program import Program
 from app.messages.message import Severity
-from app.messages.message_bar import MessageBar
 from app.sessions.file_task import FileTasks
 from grpo_core.config import Settings
-from grpo_core.foreign.readers import Readers
 from grpo_core.lm.kept_prompts import at_hand, left_out, read_ahead
 from grpo_core.lm.prompt_file import located
 from grpo_core.text import tr
@@ -22,10 +21,10 @@ READING = "prompts"
 class PromptReading(QObject):
     """Loads the prompts of settings before an action that needs them. Only the last request counts."""
 
-    def __init__(self, readers: Readers, messages: MessageBar, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._readers, self._messages = readers, messages
-        self._tasks = FileTasks(messages, READING, self, abandon=True)
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self._readers, self._messages = program.workspace.readers, program.messages
+        self._tasks = FileTasks(self._messages, READING, self, abandon=True)
 
     @property
     def busy(self) -> bool:

@@ -9,12 +9,11 @@ from typing import Protocol, TypeAlias
 
 from PySide6.QtCore import QObject
 
+from app.controllers.program import Program
 from app.messages.message import Severity
-from app.messages.message_bar import MessageBar
 from app.part import WindowPart
 from app.sessions.file_task import FileTasks, TaskPoll
 from app.workspace.run_handle import RunHandle
-from app.workspace.run_manager import RunManager
 from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.foreign.readers import Readers
 from grpo_core.runs.run_file import copy_run, holds_recorded_run
@@ -41,18 +40,11 @@ class RunFiles(QObject):
         tasks: reads and writes in a thread, with a message that can cancel the work.
     """
 
-    def __init__(
-        self,
-        readers: Readers,
-        messages: MessageBar,
-        run_manager: RunManager,
-        parts: Sequence[WindowPart],
-        parent: QObject | None = None,
-    ) -> None:
-        super().__init__(parent)
-        self._readers, self._parts = readers, parts
-        self._messages, self._run_manager = messages, run_manager
-        self.tasks = FileTasks(messages, WORKING, self)
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self._readers, self._parts = program.workspace.readers, program.parts
+        self._messages, self._run_manager = program.messages, program.run_manager
+        self.tasks = FileTasks(self._messages, WORKING, self)
 
     @property
     def busy(self) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from app.controllers.layouts import LayoutsController
+from app.controllers.program import Program
 from app.controllers.prompt_reading import PromptReading
 from app.controllers.recent_files import RecentFiles
 from app.controllers.run_files import RunFiles
@@ -15,13 +16,9 @@ from app.controllers.session_files import SESSIONS, SessionFiles
 from app.controllers.structural_changes import StructuralChanges
 from app.messages.message import Severity
 from app.panels.controls.own_prompts import with_prompt_file
-from app.part import WindowPart
 from app.settings.files import exists
 from app.theme.file_dialogs import file_to_open, file_to_save
-from app.window.main_window import MainWindow
 from app.workspace.run_handle import RunHandle
-from app.workspace.run_manager import RunManager
-from app.workspace.workspace import Workspace
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import GrpoError
 from grpo_core.runs import library
@@ -37,21 +34,18 @@ class RunsController:
 
     def __init__(
         self,
-        window: MainWindow,
-        workspace: Workspace,
-        run_manager: RunManager,
+        program: Program,
         layouts: LayoutsController,
         recent_files: RecentFiles,
-        files: RunFiles,
+        run_files: RunFiles,
         session_files: SessionFiles,
         prompts: PromptReading,
         structural: StructuralChanges,
-        parts: Sequence[WindowPart],
     ) -> None:
-        self._window, self._workspace, self._run_manager = window, workspace, run_manager
-        self._layouts, self._recent_files, self._files = layouts, recent_files, files
-        self._session_files, self._prompts, self._structural = session_files, prompts, structural
-        self._parts = parts
+        self._window, self._workspace, self._run_manager = program.window, program.workspace, program.run_manager
+        self._layouts, self._recent_files, self._files = layouts, recent_files, run_files
+        self._session_files, self._prompts = session_files, prompts
+        self._structural, self._parts = structural, program.parts
 
     # -- begin -------------------------------------------------------------------------------------------------------
 

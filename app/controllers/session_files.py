@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -11,19 +10,14 @@ from typing import TypeAlias
 from PySide6.QtCore import QObject
 
 from app.controllers.layouts import LayoutsController
+from app.controllers.program import Program
 from app.controllers.recent_files import RecentFiles
 from app.messages.message import Severity
-from app.part import WindowPart
 from app.plotting.numbers import in_bytes
 from app.sessions.file_task import FileTasks, TaskPoll
-from app.settings.store import PreferenceStore
 from app.theme.file_dialogs import file_to_save
-from app.training.controller import Controller
 from app.window.layouts import LAYOUTS
-from app.window.main_window import MainWindow
 from app.workspace.run_handle import RunHandle
-from app.workspace.run_manager import RunManager
-from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.foreign.readers import Readers
@@ -47,23 +41,12 @@ class SessionFiles(QObject):
         tasks: writes and reads in the background.
     """
 
-    def __init__(
-        self,
-        window: MainWindow,
-        workspace: Workspace,
-        run_manager: RunManager,
-        controller: Controller,
-        layouts: LayoutsController,
-        parts: Sequence[WindowPart],
-        preferences: PreferenceStore,
-        recent_files: RecentFiles,
-        parent: QObject | None = None,
-    ) -> None:
-        super().__init__(parent)
-        self._window, self._workspace, self._run_manager = window, workspace, run_manager
-        self._controller, self._layouts, self._parts = controller, layouts, parts
-        self._preferences, self._recent_files = preferences, recent_files
-        self.tasks = FileTasks(window.messages, BUSY, self)
+    def __init__(self, program: Program, layouts: LayoutsController, recent_files: RecentFiles) -> None:
+        super().__init__(program)
+        self._window, self._workspace, self._run_manager = program.window, program.workspace, program.run_manager
+        self._controller, self._layouts, self._parts = program.controller, layouts, program.parts
+        self._preferences, self._recent_files = program.preferences, recent_files
+        self.tasks = FileTasks(program.messages, BUSY, self)
 
     @property
     def busy(self) -> bool:
