@@ -20,28 +20,9 @@ from app.commands.setting_commands import setting_commands
 from app.commands.sheet import ShortcutSheet
 from app.commands.table import all_commands
 from app.commands.targets import CommandTargets
-from app.controllers.background_runs import BackgroundRunsController
-from app.controllers.breakpoints import BreakpointsController
-from app.controllers.doors import DoorsController
-from app.controllers.export import ExportController
-from app.controllers.film_keys import FilmKeys
-from app.controllers.first_steps import FirstSteps
-from app.controllers.held_runs import HeldRuns
-from app.controllers.layouts import LayoutsController
-from app.controllers.panel_requests import PanelRequests
-from app.controllers.panels import PanelsController
-from app.controllers.program import Program
-from app.controllers.prompt_reading import PromptReading
-from app.controllers.recent_files import RecentFiles
-from app.controllers.run_files import RunFiles
-from app.controllers.runs import RunsController
-from app.controllers.session_files import SessionFiles
 from app.controllers.shutdown import ShutdownController
 from app.controllers.startup import Startup
-from app.controllers.structural_changes import StructuralChanges
-from app.controllers.zooming import Zooming
 from app.crash.hooks import CrashHooks
-from app.export.exporter import Exporter
 from app.messages.message import Severity
 from app.resources import icon
 from app.settings.paths import Paths
@@ -57,14 +38,13 @@ ended.
 """
 
 
-class Application(Program):
+class Application(CommandTargets):
     """The main window with its model, controllers and commands.
 
     Attributes:
         actions: the commands as actions.
-        targets: the objects on which the commands act. panels, layouts, runs, run_files, recent_files,
-            session_files, exporter, exports, background_runs, breakpoints, first_steps, doors, prompts, structural,
-            zooming, startup, shutdown: the functions of the commands, by subject.
+        transport: the toolbar.
+        startup, shutdown: what happens first and last.
 
     Signals:
         reported: emitted, in any thread, when there is a new crash report.
@@ -94,7 +74,6 @@ class Application(Program):
         let_sliders_speak()
         super().__init__(app, paths, preferences, own_process=own_process)
         self._hooks = hooks
-        self._make_controllers()
         self._attach_parts()
         self._make_commands()
         self._make_ends()
@@ -108,29 +87,6 @@ class Application(Program):
     def warm_reader(self) -> None:
         """Start a process that will read the next untrusted file to be opened."""
         self.workspace.readers.warm()
-
-    def _make_controllers(self) -> None:
-        """Create the controllers, each after those that it uses."""
-        self.panels = PanelsController(self)
-        self.recent_files = RecentFiles(self)
-        self.layouts = layouts = LayoutsController(self)
-        self.session_files = SessionFiles(self, layouts, self.recent_files)
-        self.prompts = PromptReading(self)
-        self.run_files = RunFiles(self)
-        self.structural = StructuralChanges(self, self.prompts, layouts)
-        self.runs = RunsController(
-            self, layouts, self.recent_files, self.run_files, self.session_files, self.prompts, self.structural
-        )
-        self.held_runs = HeldRuns(self, self.runs)
-        self.first_steps = FirstSteps(self, layouts)
-        self.doors = DoorsController(self, layouts, self.runs)
-        self._film_keys = FilmKeys(self, self.first_steps)
-        self.exporter = Exporter(self.workspace, self.controller, self.messages, self)
-        self.exports = ExportController(self, self.panels, self.exporter)
-        self.background_runs = BackgroundRunsController(self)
-        self.breakpoints = BreakpointsController(self)
-        self.zooming = Zooming(self)
-        self._requests = PanelRequests(self, self.runs, self.background_runs, self.first_steps, self.doors)
 
     def _attach_parts(self) -> None:
         """Create what the parts add to this window. One that fails is reported, and the rest of the program works."""
@@ -158,27 +114,6 @@ class Application(Program):
         self.palette = CommandPalette(self.actions, self.window, self.doors.owner)
         self.palette.model.further = partial(setting_commands, self.window, self.workspace)
         self.sheet = ShortcutSheet(self.actions, self.window)
-        self.targets = CommandTargets(
-            window=self.window,
-            workspace=self.workspace,
-            player=self.player,
-            run_manager=self.run_manager,
-            look=self.look,
-            preferences=self.preferences,
-            panels=self.panels,
-            layouts=self.layouts,
-            runs=self.runs,
-            recent_files=self.recent_files,
-            session_files=self.session_files,
-            exports=self.exports,
-            background_runs=self.background_runs,
-            breakpoints=self.breakpoints,
-            doors=self.doors,
-            pythons=self.pythons,
-            palette=self.palette,
-            sheet=self.sheet,
-            parts=self.parts,
-        )
         self._on_commands_changed()
         for part in self.parts:
             part.commands_made(self.actions.by_id)
@@ -256,7 +191,7 @@ class Application(Program):
     @Slot()
     def _on_commands_changed(self) -> None:
         """Update menus and palette after the set of commands has changed, for example when a layout was saved."""
-        self.actions.set_commands(all_commands(self.targets))
+        self.actions.set_commands(all_commands(self))
         self._fill_menus()
 
     @Slot()

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QApplication
 
-from app.controllers.panels import PanelsController
 from app.controllers.program import Program
 from app.export.dialog import FILM, SEQUENCE, PictureChoice, PictureDialog
 from app.export.exporter import Exporter
 from app.panel_registry import POLICY_BARS
 from app.theme.file_dialogs import file_to_save, folder_to_use
-from app.widgets.panel import Panel
+from app.widgets.panel import Panel, around
 from app.widgets.panel_spec import PanelSpec
 from grpo_core.text import tr
 
@@ -32,10 +32,9 @@ class ExportController(QObject):
             lesson that is open; None if there is nothing.
     """
 
-    def __init__(self, program: Program, panels: PanelsController, exporter: Exporter) -> None:
+    def __init__(self, program: Program, exporter: Exporter) -> None:
         super().__init__(program)
-        self._window, self._workspace = program.window, program.workspace
-        self._panels, self._exporter = panels, exporter
+        self._window, self._workspace, self._exporter = program.window, program.workspace, exporter
         self.subject: Callable[[], tuple[str, str] | None] = _nothing
         self._menu: dict[str, Callable[[str], None]] = {
             tr("Export picture…"): self.ask_picture,
@@ -161,7 +160,7 @@ class ExportController(QObject):
         if id:
             return self._window.panels[id]
         seen = sorted(self._seen, key=lambda panel: not panel.films)
-        return self._panels.in_focus() or next(iter(seen), self._window.panels.of(POLICY_BARS))
+        return around(QApplication.focusWidget(), Panel) or next(iter(seen), self._window.panels.of(POLICY_BARS))
 
     def _show(self, dialog: PictureDialog, save: Callable[[PictureChoice], None]) -> None:
         """Show ``dialog``, replacing any earlier dialog."""

@@ -12,7 +12,7 @@ from app.controllers.first_steps import FirstSteps
 from app.controllers.program import Program
 from app.plotting.bar_chart import CLICK, BarChart
 from app.token_grid.grid import TokenGrid
-from app.widgets.panel import Panel
+from app.widgets.panel import Panel, around
 
 Key = Qt.Key
 ENTER = (Key.Key_Return, Key.Key_Enter)
@@ -79,9 +79,7 @@ def _parts(widget: QWidget | None) -> list[QWidget]:
     """Return the widget and its viewport, if any. The list is empty if the widget is not the picture of a film."""
     if not isinstance(widget, (BarChart, TokenGrid)):
         return []
-    panel: QWidget | None = widget
-    while panel is not None and not isinstance(panel, Panel):
-        panel = panel.parentWidget()
+    panel = around(widget, Panel)
     if panel is None or not panel.films:
         return []
     return [widget, widget.viewport()] if isinstance(widget, QAbstractScrollArea) else [widget]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QObject
-
 from app.controllers.program import Program
 from app.messages.message import Severity
 from app.sessions.file_task import FileTasks
@@ -18,18 +16,12 @@ from grpo_core.text import tr
 READING = "prompts"
 
 
-class PromptReading(QObject):
+class PromptReading(FileTasks):
     """Loads the prompts of settings before an action that needs them. Only the last request counts."""
 
     def __init__(self, program: Program) -> None:
-        super().__init__(program)
-        self._readers, self._messages = program.workspace.readers, program.messages
-        self._tasks = FileTasks(self._messages, READING, self, abandon=True)
-
-    @property
-    def busy(self) -> bool:
-        """Whether prompts are being read."""
-        return self._tasks.busy
+        super().__init__(program.messages, READING, program, abandon=True)
+        self._readers = program.workspace.readers
 
     def ready(self, settings: Settings, then: Callable[[], object]) -> None:
         """Call ``then`` once the prompts of a run under ``settings`` are loaded, immediately if they already are."""
@@ -45,8 +37,4 @@ class PromptReading(QObject):
             return
         title = tr("Reading the prompts of {name}").format(name=located(settings.language.file).name)
         work = partial(read_ahead, settings, read=self._readers.prompts)
-        self._tasks.start(title, work, done)
-
-    def close(self) -> None:
-        """Cancel reading without calling anything."""
-        self._tasks.close()
+        self.start(title, work, done)

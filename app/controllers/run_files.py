@@ -7,8 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
-from PySide6.QtCore import QObject
-
 from app.controllers.program import Program
 from app.messages.message import Severity
 from app.part import WindowPart
@@ -33,34 +31,24 @@ class Created(Protocol):
     def sentence(self) -> str: ...
 
 
-class RunFiles(QObject):
-    """Opens and copies runs one after another, in the order of the requests.
-
-    Attributes:
-        tasks: reads and writes in a thread, with a message that can cancel the work.
-    """
+class RunFiles(FileTasks):
+    """Opens and copies runs one after another, in the order of the requests."""
 
     def __init__(self, program: Program) -> None:
-        super().__init__(program)
+        super().__init__(program.messages, WORKING, program)
         self._readers, self._parts = program.workspace.readers, program.parts
-        self._messages, self._run_manager = program.messages, program.run_manager
-        self.tasks = FileTasks(self._messages, WORKING, self)
-
-    @property
-    def busy(self) -> bool:
-        """Whether a run is being opened or copied."""
-        return self.tasks.busy
+        self._run_manager = program.run_manager
 
     def open(self, path: Path, then: Then, recorded: Callable[[Path], object]) -> None:
         """Show the run at ``path``, then call ``then``. If it cannot be opened, report the reason.
 
         A file converted from another trainer's run is passed to ``recorded``.
         """
-        self.tasks.when_idle(partial(self._open, path, then, recorded))
+        self.when_idle(partial(self._open, path, then, recorded))
 
     def save_as(self, run: RunHandle, target: Path, then: Then) -> None:
         """Copy a run's file to ``target``, then call ``then``. If that fails, report the reason."""
-        self.tasks.when_idle(partial(self._save_as, run, target, then))
+        self.when_idle(partial(self._save_as, run, target, then))
 
     def create(self, title: str, work: Callable[[TaskPoll], Created], then: Callable[[Path], object]) -> None:
         """Create a run file in the background, then call ``then`` with its path.
@@ -77,11 +65,7 @@ class RunFiles(QObject):
             self._messages.say(created.sentence, Severity.INFO)
             then(created.path)
 
-        self.tasks.when_idle(partial(self.tasks.start, title, work, finish))
-
-    def close(self) -> None:
-        """Cancel pending work when the program closes."""
-        self.tasks.close()
+        self.when_idle(partial(self.start, title, work, finish))
 
     def _open(self, path: Path, then: Then, recorded: Callable[[Path], object]) -> None:
         ours = self._run_manager.trained_from(path)
@@ -98,7 +82,7 @@ class RunFiles(QObject):
 
         own = path.parent.resolve() == self._run_manager.folder.resolve()
         work = partial(_read, self._readers, self._parts, path, own)
-        self.tasks.start(tr("Opening {name}").format(name=path.name), work, show)
+        self.start(tr("Opening {name}").format(name=path.name), work, show)
 
     def _save_as(self, run: RunHandle, target: Path, then: Then) -> None:
         try:
@@ -114,7 +98,7 @@ class RunFiles(QObject):
             self._run_manager.mark_saved(run)
             then(run)
 
-        self.tasks.start(tr("Saving {name}").format(name=target.name), copied, finish)
+        self.start(tr("Saving {name}").format(name=target.name), copied, finish)
 
 
 def _read(readers: Readers, parts: Sequence[WindowPart], path: Path, own: bool, poll: TaskPoll) -> RunHandle | None:
