@@ -81,11 +81,7 @@ class BackgroundRunsController(QObject):
 
     def open(self, folder: Path) -> None:
         """Show the queue in ``folder``, or report why it cannot be shown."""
-        try:
-            self.background.show(folder)
-        except GrpoError as error:
-            self._messages.say(str(error), Severity.ERROR)
-        else:
+        if self._messages.attempt(partial(self.background.show, folder)):
             self.show()
 
     @Slot(str, str)
@@ -136,10 +132,7 @@ class BackgroundRunsController(QObject):
     def _resume(self, folder: Path) -> None:
         self.open(folder)
         if self.background.folder == folder:
-            try:
-                self.background.resume()
-            except GrpoError as error:
-                self._messages.say(str(error), Severity.ERROR)
+            self._messages.attempt(self.background.resume)
 
     @Slot()
     def _on_finished(self) -> None:

@@ -1,4 +1,4 @@
-"""What every controller of a window can use: the model, the window, and the user's settings."""
+"""The window, its model and the user's settings, which every controller is given."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from app.messages.message import Severity
 from app.part import WindowPart
 from app.sessions.file_task import FileTasks, TaskPoll
 from app.workspace.run_handle import RunHandle
-from grpo_core.errors import Cancelled, GrpoError
+from grpo_core.errors import Cancelled
 from grpo_core.foreign.readers import Readers
 from grpo_core.runs.run_file import copy_run, holds_recorded_run
 from grpo_core.text import tr
@@ -85,10 +85,7 @@ class RunFiles(FileTasks):
         self.start(tr("Opening {name}").format(name=path.name), work, show)
 
     def _save_as(self, run: RunHandle, target: Path, then: Then) -> None:
-        try:
-            self._run_manager.commit(run)
-        except GrpoError as error:
-            self._messages.say(str(error), Severity.ERROR)
+        if not self._messages.attempt(partial(self._run_manager.commit, run)):
             return
 
         def copied(poll: TaskPoll) -> None:
