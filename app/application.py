@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
@@ -20,49 +20,16 @@ from app.commands.setting_commands import setting_commands
 from app.commands.sheet import ShortcutSheet
 from app.commands.table import all_commands
 from app.commands.targets import CommandTargets
-from app.controllers.background_runs import BackgroundRunsController
-from app.controllers.breakpoints import BreakpointsController
-from app.controllers.doors import DoorsController
-from app.controllers.export import ExportController
-from app.controllers.film_keys import FilmKeys
-from app.controllers.first_steps import FirstSteps
-from app.controllers.held_runs import HeldRuns
-from app.controllers.layouts import LayoutsController
-from app.controllers.panel_requests import PanelRequests
-from app.controllers.panels import PanelsController
-from app.controllers.prompt_reading import PromptReading
-from app.controllers.recent_files import RecentFiles
-from app.controllers.run_files import RunFiles
-from app.controllers.runs import RunsController
-from app.controllers.session_files import SessionFiles
 from app.controllers.shutdown import ShutdownController
 from app.controllers.startup import Startup
-from app.controllers.structural_changes import StructuralChanges
-from app.controllers.zooming import Zooming
 from app.crash.hooks import CrashHooks
-from app.export.exporter import Exporter
-from app.jobs.jobs import Jobs
 from app.messages.message import Severity
-from app.part import WindowPart
 from app.resources import icon
-from app.settings.layouts import Layouts
 from app.settings.paths import Paths
 from app.settings.preferences import Preferences
-from app.settings.store import PreferenceStore
-from app.theme.look import Look
-from app.training.controller import Controller
 from app.widgets.calm import let_sliders_speak
 from app.widgets.panel import Panel
-from app.window.main_window import MainWindow
 from app.window.transport import Transport
-from app.workspace.player import Player
-from app.workspace.run_manager import RunManager
-from app.workspace.workspace import Workspace
-from grpo_core.config import Settings
-from grpo_core.foreign.readers import Readers
-from grpo_core.host.other_python import Pythons
-from grpo_core.host.process import serve
-from grpo_core.stored_times import StoredTimes
 from grpo_core.text import tr
 
 REFRESH_MS = 250
@@ -71,21 +38,13 @@ ended.
 """
 
 
-class Application(QObject):
+class Application(CommandTargets):
     """The main window with its model, controllers and commands.
 
     Attributes:
-        preferences: settings that are kept from one start to the next.
-        look: theme and scale.
-        pythons: chooses the Python in which language models are trained.
-        workspace, controller, player, run_manager: the model, the interface to the worker, the playback of updates, and
-            the open runs.
-        window, messages: the main window and its message bar.
         actions: the commands as actions.
-        targets: the objects on which the commands act. panels, layouts, runs, run_files, recent_files,
-            session_files, exporter, exports, background_runs, breakpoints, first_steps, doors, prompts, structural,
-            zooming, startup, shutdown: the functions of the commands, by subject.
-        parts: what the parts have added to the window.
+        transport: the toolbar.
+        startup, shutdown: what happens first and last.
 
     Signals:
         reported: emitted, in any thread, when there is a new crash report.
@@ -112,17 +71,9 @@ class Application(QObject):
             own_process: whether to compute runs and experiments in separate processes rather than in threads of this
                 one.
         """
-        super().__init__()
-        self.paths = paths
-        self._hooks = hooks
-        self.preferences = PreferenceStore(preferences, paths.preferences, self)
         let_sliders_speak()
-        self.look = Look(app, preferences.theme, preferences.scale, self)
-        self._make_model(preferences, own_process=own_process)
-        self.window = MainWindow(self.workspace)
-        self.messages = self.window.messages
-        self.parts: list[WindowPart] = []
-        self._make_controllers()
+        super().__init__(app, paths, preferences, own_process=own_process)
+        self._hooks = hooks
         self._attach_parts()
         self._make_commands()
         self._make_ends()
@@ -132,83 +83,10 @@ class Application(QObject):
 
     # -- the parts ---------------------------------------------------------------------------------------------------
 
-    def _make_model(self, preferences: Preferences, *, own_process: bool) -> None:
-        jobs, readers = Jobs(own_process=own_process), Readers(own_process=own_process, window=True)
-        self.workspace = Workspace(Settings(), self.look.theme, self.look.scale, self, jobs=jobs, readers=readers)
-        self.workspace.computed_on.choose(on_cluster=preferences.on_cluster, address=preferences.cluster)
-        self.workspace.breakpoints.set_all(preferences.breakpoints)
-        self.pythons = Pythons(preferences.python)
-        self.controller = Controller(self, process=serve if own_process else None, pythons=self.pythons)
-        self.player = Player(self.workspace, self.controller, self)
-        self.player.tempi = preferences.tempi
-        self.player.staged = not preferences.reduced_motion
-        self.run_manager = RunManager(self.workspace, self.controller, self.player, self.paths.runs, self)
-        self.run_manager.times = StoredTimes(self.paths.update_times)
-        self.run_manager.training.limit = round(preferences.size_limit * 1e9)
-        self.paths.runs.mkdir(parents=True, exist_ok=True)
-        self.run_manager.new_run(Settings())
-
     @Slot()
     def warm_reader(self) -> None:
         """Start a process that will read the next untrusted file to be opened."""
         self.workspace.readers.warm()
-
-    def _make_controllers(self) -> None:
-        paths, window, workspace, preferences = self.paths, self.window, self.workspace, self.preferences
-        self.panels = PanelsController(window)
-        self.recent_files = RecentFiles(preferences, self)
-        self.layout_files = Layouts(paths.layouts)
-        self.layouts = LayoutsController(window, workspace, self.layout_files, preferences, self)
-        self.session_files = SessionFiles(
-            window,
-            workspace,
-            self.run_manager,
-            self.controller,
-            self.layouts,
-            self.parts,
-            preferences,
-            self.recent_files,
-            self,
-        )
-        self.prompts = PromptReading(workspace.readers, self.messages, self)
-        self.run_files = RunFiles(workspace.readers, self.messages, self.run_manager, self.parts, self)
-        self.structural = StructuralChanges(
-            workspace, self.run_manager, self.player, self.prompts, self.layouts, self.messages, self
-        )
-        self.runs = RunsController(
-            window,
-            workspace,
-            self.run_manager,
-            self.layouts,
-            self.recent_files,
-            self.run_files,
-            self.session_files,
-            self.prompts,
-            self.structural,
-            self.parts,
-        )
-        self.held_runs = HeldRuns(workspace, self.run_manager, self.runs.open_path, self)
-        self.first_steps = FirstSteps(window, workspace, self.player, self.run_manager, self.layouts, self)
-        self.doors = DoorsController(
-            window, workspace, self.player, self.layouts, self.runs, self.parts, preferences, self
-        )
-        self._film_keys = FilmKeys(window, self.player, self.first_steps, self)
-        self.exporter = Exporter(workspace, self.controller, self.messages, self)
-        self.exports = ExportController(window, workspace, self.panels, self.exporter, self)
-        self.background_runs = BackgroundRunsController(window, workspace.computed_on, paths.data / "queues", self)
-        self.breakpoints = BreakpointsController(window, workspace, self.controller, preferences, self)
-        self.zooming = Zooming(window, workspace, self.look, preferences, self)
-        self._requests = PanelRequests(
-            window,
-            self.runs,
-            self.background_runs,
-            self.controller,
-            self.player,
-            self.first_steps,
-            self.doors,
-            self.parts,
-            self,
-        )
 
     def _attach_parts(self) -> None:
         """Create what the parts add to this window. One that fails is reported, and the rest of the program works."""
@@ -236,27 +114,6 @@ class Application(QObject):
         self.palette = CommandPalette(self.actions, self.window, self.doors.owner)
         self.palette.model.further = partial(setting_commands, self.window, self.workspace)
         self.sheet = ShortcutSheet(self.actions, self.window)
-        self.targets = CommandTargets(
-            window=self.window,
-            workspace=self.workspace,
-            player=self.player,
-            run_manager=self.run_manager,
-            look=self.look,
-            preferences=self.preferences,
-            panels=self.panels,
-            layouts=self.layouts,
-            runs=self.runs,
-            recent_files=self.recent_files,
-            session_files=self.session_files,
-            exports=self.exports,
-            background_runs=self.background_runs,
-            breakpoints=self.breakpoints,
-            doors=self.doors,
-            pythons=self.pythons,
-            palette=self.palette,
-            sheet=self.sheet,
-            parts=self.parts,
-        )
         self._on_commands_changed()
         for part in self.parts:
             part.commands_made(self.actions.by_id)
@@ -266,18 +123,7 @@ class Application(QObject):
         self.window.add_toolbars(self.transport)
 
     def _make_ends(self) -> None:
-        self.startup = Startup(
-            self.workspace,
-            self.run_manager,
-            self.runs,
-            self.run_files,
-            self.parts,
-            self.preferences,
-            self.messages,
-            self.doors,
-            self.layouts,
-            self,
-        )
+        self.startup = Startup(self, self.runs, self.run_files, self.doors, self.layouts)
         closers = (
             self.background_runs.close,
             self.startup.close,
@@ -287,17 +133,7 @@ class Application(QObject):
             self.exporter.close,
             *(close for part in self.parts for close in part.closers()),
         )
-        self.shutdown = ShutdownController(
-            self.window,
-            self.workspace,
-            self.controller,
-            self.player,
-            self.parts,
-            self.preferences,
-            self.layout_files,
-            closers,
-            self,
-        )
+        self.shutdown = ShutdownController(self, closers)
 
     def _connect(self, app: QApplication) -> None:
         self.preferences.refused.connect(self.messages.say)
@@ -355,7 +191,7 @@ class Application(QObject):
     @Slot()
     def _on_commands_changed(self) -> None:
         """Update menus and palette after the set of commands has changed, for example when a layout was saved."""
-        self.actions.set_commands(all_commands(self.targets))
+        self.actions.set_commands(all_commands(self))
         self._fill_menus()
 
     @Slot()

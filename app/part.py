@@ -29,10 +29,8 @@ class WindowPart(QObject):
     name = ""
     files = ""
 
-    def commands(self, targets: Any) -> Sequence[Any]:
-        """Return commands (:class:`app.commands.command.Command`) for ``targets``
-        (:class:`app.commands.targets.CommandTargets`).
-        """
+    def commands(self) -> Sequence[Any]:
+        """Return commands (:class:`app.commands.command.Command`)."""
         return ()
 
     def commands_made(self, by_id: Any) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from PySide6.QtWidgets import QApplication
+
 from app.commands.targets import CommandTargets
+from app.plotting.twin_stack import TwinStack
+from app.widgets.panel import around
 from app.workspace.run_handle import RunHandle
 from grpo_core.text import tr
 
@@ -18,7 +22,7 @@ class Conditions:
     """
 
     def __init__(self, targets: CommandTargets) -> None:
-        self.workspace, self._panels = targets.workspace, targets.panels
+        self.workspace = targets.workspace
 
     @property
     def run(self) -> RunHandle:
@@ -99,6 +103,6 @@ class Conditions:
 
     def needs_plot(self) -> str:
         """Check that a picture that can be switched to a table has the focus."""
-        if self._panels.plot_in_focus() is not None:
+        if around(QApplication.focusWidget(), TwinStack) is not None:
             return ""
         return tr("No picture is in focus; click one, or reach it with Tab.")

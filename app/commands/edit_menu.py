@@ -10,6 +10,8 @@ from app.commands.menu_paths import EDIT
 from app.commands.targets import CommandTargets
 from app.messages.message import Severity
 from app.panel_registry import WHAT_IF
+from app.plotting.twin_stack import TwinStack
+from app.widgets.panel import Panel, around
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity
 from grpo_core.text import tr
@@ -17,7 +19,7 @@ from grpo_core.text import tr
 
 def edit_commands(targets: CommandTargets) -> list[Command]:
     """Return the commands of the Edit menu."""
-    window, panels, when = targets.window, targets.panels, Conditions(targets)
+    window, when = targets.window, Conditions(targets)
     undo = targets.workspace.editing.undo
 
     def explain() -> None:
@@ -27,16 +29,16 @@ def edit_commands(targets: CommandTargets) -> list[Command]:
             targets.workspace.explain(_selected_quantity(targets.workspace))
 
     def toggle_table() -> None:
-        plot = panels.plot_in_focus()
+        plot = around(QApplication.focusWidget(), TwinStack)
         if plot is not None:
             plot.toggle()
 
     def shows_table() -> bool:
-        plot = panels.plot_in_focus()
+        plot = around(QApplication.focusWidget(), TwinStack)
         return plot is not None and plot.shows_table
 
     def copy_picture() -> None:
-        panel = panels.in_focus()
+        panel = around(QApplication.focusWidget(), Panel)
         if panel is not None:
             QApplication.clipboard().setPixmap(panel.grab())
             sentence = tr("The picture of “{title}” is on the clipboard.").format(title=panel.title)

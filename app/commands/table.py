@@ -29,7 +29,7 @@ def all_commands(targets: CommandTargets) -> list[Command]:
     *first, last = ([*menu(targets)] for menu in MENUS)
     made = [command for menu in first for command in menu]
     for part in targets.parts:
-        for command in part.commands(targets):
+        for command in part.commands():
             place = next((n for n, one in enumerate(made, 1) if one.id == command.after), len(made))
             made.insert(place, command)
     return [*made, *last]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from PySide6.QtWidgets import QApplication
 
 from app.commands.palette import CommandPalette
 from app.commands.sheet import ShortcutSheet
@@ -11,44 +10,57 @@ from app.controllers.background_runs import BackgroundRunsController
 from app.controllers.breakpoints import BreakpointsController
 from app.controllers.doors import DoorsController
 from app.controllers.export import ExportController
+from app.controllers.film_keys import FilmKeys
+from app.controllers.first_steps import FirstSteps
+from app.controllers.held_runs import HeldRuns
 from app.controllers.layouts import LayoutsController
-from app.controllers.panels import PanelsController
+from app.controllers.panel_requests import PanelRequests
+from app.controllers.program import Program
+from app.controllers.prompt_reading import PromptReading
 from app.controllers.recent_files import RecentFiles
+from app.controllers.run_files import RunFiles
 from app.controllers.runs import RunsController
 from app.controllers.session_files import SessionFiles
-from app.part import WindowPart
-from app.settings.store import PreferenceStore
-from app.theme.look import Look
-from app.window.main_window import MainWindow
-from app.workspace.player import Player
-from app.workspace.run_manager import RunManager
-from app.workspace.workspace import Workspace
-from grpo_core.host.other_python import Pythons
+from app.controllers.structural_changes import StructuralChanges
+from app.controllers.zooming import Zooming
+from app.export.exporter import Exporter
+from app.settings.paths import Paths
+from app.settings.preferences import Preferences
 
 
-@dataclass(frozen=True, kw_only=True)
-class CommandTargets:
-    """The parts of the program on which commands act, and which determine whether commands can run.
+class CommandTargets(Program):
+    """The program with its controllers, on which commands act, and which determine whether commands can run.
 
     Each menu receives all of them, so that a new command only needs one entry in its menu.
+
+    Attributes:
+        layouts, runs, run_files, recent_files, session_files, exporter, exports, background_runs, breakpoints,
+            first_steps, doors, prompts, structural, held_runs, zooming: the functions of the commands, by subject.
+        palette, sheet: the command palette and the shortcut sheet, which are created with the commands.
     """
 
-    window: MainWindow
-    workspace: Workspace
-    player: Player
-    run_manager: RunManager
-    look: Look
-    preferences: PreferenceStore
-    panels: PanelsController
-    layouts: LayoutsController
-    runs: RunsController
-    recent_files: RecentFiles
-    session_files: SessionFiles
-    exports: ExportController
-    background_runs: BackgroundRunsController
-    breakpoints: BreakpointsController
-    doors: DoorsController
-    pythons: Pythons
     palette: CommandPalette
     sheet: ShortcutSheet
-    parts: Sequence[WindowPart]
+
+    def __init__(self, app: QApplication, paths: Paths, preferences: Preferences, *, own_process: bool) -> None:
+        """Create the program, and its controllers, each after those that it uses."""
+        super().__init__(app, paths, preferences, own_process=own_process)
+        self.recent_files = RecentFiles(self)
+        self.layouts = layouts = LayoutsController(self)
+        self.session_files = SessionFiles(self, layouts, self.recent_files)
+        self.prompts = PromptReading(self)
+        self.run_files = RunFiles(self)
+        self.structural = StructuralChanges(self, self.prompts, layouts)
+        self.runs = RunsController(
+            self, layouts, self.recent_files, self.run_files, self.session_files, self.prompts, self.structural
+        )
+        self.held_runs = HeldRuns(self, self.runs)
+        self.first_steps = FirstSteps(self, layouts)
+        self.doors = DoorsController(self, layouts, self.runs)
+        self._film_keys = FilmKeys(self, self.first_steps)
+        self.exporter = Exporter(self.workspace, self.controller, self.messages, self)
+        self.exports = ExportController(self, self.exporter)
+        self.background_runs = BackgroundRunsController(self)
+        self.breakpoints = BreakpointsController(self)
+        self.zooming = Zooming(self)
+        self._requests = PanelRequests(self, self.runs, self.background_runs, self.first_steps, self.doors)

@@ -125,15 +125,15 @@ def _layouts(targets: CommandTargets) -> list[Command]:
 
 
 def _panels(targets: CommandTargets) -> list[Command]:
-    panels = targets.panels
+    window = targets.window
     return [
         Command(
             id=f"panel.{spec.id}",
             text=tr("Panel “{title}”").format(title=spec.title),
             menu=PANEL,
             subject=spec.id,
-            run=partial(panels.toggle, spec.id),
-            checked=partial(panels.is_shown, spec.id),
+            run=partial(window.toggle, spec.id),
+            checked=partial(window.is_shown, spec.id),
             tip=spec.help,
         )
         for spec in PANELS

@@ -1,4 +1,5 @@
 """Controllers that carry out commands, one subject per file.
 
-Each declares the few parts of the program that it uses.
+Each is created with the window and its model (:class:`app.controllers.program.Program`), and with the few other
+controllers that it uses.
 """

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
 
-from app.jobs.computed_on import ComputedOn
+from app.controllers.program import Program
 from app.jobs.queue import BackgroundQueue
 from app.jobs.runner import Poll, Runner
 from app.messages.message import BarAction, Message, Severity
 from app.panel_registry import QUEUE
 from app.theme.file_dialogs import folder_to_use
-from app.window.main_window import MainWindow
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.queue import queue as runs
@@ -31,20 +30,15 @@ MESSAGE = "queue"
 class BackgroundRunsController(QObject):
     """Connects the panel of background runs, their process and the message bar.
 
-    Args:
-        computed_on: the choice of where a queue is trained.
-        folder: the folder in which each queue gets its own folder.
-
     Attributes:
         background: the queue shown, and its process.
     """
 
-    def __init__(
-        self, window: MainWindow, computed_on: ComputedOn, folder: Path, parent: QObject | None = None
-    ) -> None:
-        super().__init__(parent)
-        self._window, self._messages, self._folder = window, window.messages, folder
-        self.background = BackgroundQueue(computed_on, self)
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self._window, self._messages = program.window, program.messages
+        self._folder = program.paths.data / "queues"
+        self.background = BackgroundQueue(program.workspace.computed_on, self)
         self._search = Runner(self)
         self._search.arrived.connect(self._on_unfinished)
         self.background.finished.connect(self._on_finished)
@@ -87,11 +81,7 @@ class BackgroundRunsController(QObject):
 
     def open(self, folder: Path) -> None:
         """Show the queue in ``folder``, or report why it cannot be shown."""
-        try:
-            self.background.show(folder)
-        except GrpoError as error:
-            self._messages.say(str(error), Severity.ERROR)
-        else:
+        if self._messages.attempt(partial(self.background.show, folder)):
             self.show()
 
     @Slot(str, str)
@@ -142,10 +132,7 @@ class BackgroundRunsController(QObject):
     def _resume(self, folder: Path) -> None:
         self.open(folder)
         if self.background.folder == folder:
-            try:
-                self.background.resume()
-            except GrpoError as error:
-                self._messages.say(str(error), Severity.ERROR)
+            self._messages.attempt(self.background.resume)
 
     @Slot()
     def _on_finished(self) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Slot
 
+from app.controllers.program import Program
 from app.messages.message import BarAction, Message, Severity
 from app.panel_registry import BREAKPOINTS
-from app.settings.store import PreferenceStore
-from app.training.controller import Controller, State
-from app.window.main_window import MainWindow
-from app.workspace.workspace import Workspace
+from app.training.controller import State
 from grpo_core.text import tr
 
 MESSAGE = "breakpoint"
@@ -18,20 +16,14 @@ MESSAGE = "breakpoint"
 class BreakpointsController(QObject):
     """Connects the list of breakpoints, the worker, the preferences and the message bar."""
 
-    def __init__(
-        self,
-        window: MainWindow,
-        workspace: Workspace,
-        controller: Controller,
-        preferences: PreferenceStore,
-        parent: QObject | None = None,
-    ) -> None:
-        super().__init__(parent)
-        self._window, self._workspace, self._controller, self._preferences = window, workspace, controller, preferences
-        controller.set_breakpoints(workspace.breakpoints.all)
-        workspace.breakpoints.changed.connect(self._on_changed)
-        controller.reached.connect(self._on_reached)
-        controller.state_changed.connect(self._on_state)
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self._window, self._breakpoints = program.window, program.workspace.breakpoints
+        self._controller, self._preferences = program.controller, program.preferences
+        self._controller.set_breakpoints(self._breakpoints.all)
+        self._breakpoints.changed.connect(self._on_changed)
+        self._controller.reached.connect(self._on_reached)
+        self._controller.state_changed.connect(self._on_state)
 
     def show(self) -> None:
         """Bring the list to the front, with the keyboard focus in its form."""
@@ -39,8 +31,8 @@ class BreakpointsController(QObject):
 
     @Slot()
     def _on_changed(self) -> None:
-        self._controller.set_breakpoints(self._workspace.breakpoints.all)
-        self._preferences.change(breakpoints=self._workspace.breakpoints.all)
+        self._controller.set_breakpoints(self._breakpoints.all)
+        self._preferences.change(breakpoints=self._breakpoints.all)
 
     @Slot(str)
     def _on_reached(self, sentence: str) -> None:

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.controllers.layouts import LayoutsController
+from app.controllers.program import Program
 from app.controllers.runs import RunsController
 from app.panel_registry import HOME, POLICY_BARS
-from app.part import WindowPart
-from app.settings.store import PreferenceStore
 from app.widgets.door import Door
 from app.window.layouts import BANDIT
-from app.window.main_window import MainWindow
-from app.workspace.player import Player
 from app.workspace.run_handle import RunHandle
-from app.workspace.workspace import Workspace
 from grpo_core.text import listed, tr
 
 OF_PLAY = frozenset(
@@ -36,20 +30,11 @@ class DoorsController(QObject):
 
     changed = Signal()
 
-    def __init__(
-        self,
-        window: MainWindow,
-        workspace: Workspace,
-        player: Player,
-        layouts: LayoutsController,
-        runs: RunsController,
-        parts: Sequence[WindowPart],
-        preferences: PreferenceStore,
-        parent: QObject | None = None,
-    ) -> None:
-        super().__init__(parent)
-        self._window, self._workspace, self._player = window, workspace, player
-        self._layouts, self._runs, self._parts, self._preferences = layouts, runs, parts, preferences
+    def __init__(self, program: Program, layouts: LayoutsController, runs: RunsController) -> None:
+        super().__init__(program)
+        self._window, self._workspace, self._player = program.window, program.workspace, program.player
+        self._layouts, self._runs, self._parts = layouts, runs, program.parts
+        self._preferences = program.preferences
         self._run: RunHandle | None = None
         self._play = Door(
             id="play",
@@ -61,8 +46,8 @@ class DoorsController(QObject):
             subjects=OF_PLAY,
             begin=self._begin_to_play,
         )
-        window.left_alone.connect(self.changed)
-        workspace.frame.connect(self._on_frame)
+        self._window.left_alone.connect(self.changed)
+        self._workspace.frame.connect(self._on_frame)
 
     @property
     def all(self) -> tuple[Door, ...]:

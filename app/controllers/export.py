@@ -8,16 +8,15 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QApplication
 
-from app.controllers.panels import PanelsController
+from app.controllers.program import Program
 from app.export.dialog import FILM, SEQUENCE, PictureChoice, PictureDialog
 from app.export.exporter import Exporter
 from app.panel_registry import POLICY_BARS
 from app.theme.file_dialogs import file_to_save, folder_to_use
-from app.widgets.panel import Panel
+from app.widgets.panel import Panel, around
 from app.widgets.panel_spec import PanelSpec
-from app.window.main_window import MainWindow
-from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
 PICTURES = {tr("PNG picture (*.png)"): ".png", tr("SVG picture (*.svg)"): ".svg", tr("PDF (*.pdf)"): ".pdf"}
@@ -33,16 +32,9 @@ class ExportController(QObject):
             lesson that is open; None if there is nothing.
     """
 
-    def __init__(
-        self,
-        window: MainWindow,
-        workspace: Workspace,
-        panels: PanelsController,
-        exporter: Exporter,
-        parent: QObject | None = None,
-    ) -> None:
-        super().__init__(parent)
-        self._window, self._workspace, self._panels, self._exporter = window, workspace, panels, exporter
+    def __init__(self, program: Program, exporter: Exporter) -> None:
+        super().__init__(program)
+        self._window, self._workspace, self._exporter = program.window, program.workspace, exporter
         self.subject: Callable[[], tuple[str, str] | None] = _nothing
         self._menu: dict[str, Callable[[str], None]] = {
             tr("Export picture…"): self.ask_picture,
@@ -168,7 +160,7 @@ class ExportController(QObject):
         if id:
             return self._window.panels[id]
         seen = sorted(self._seen, key=lambda panel: not panel.films)
-        return self._panels.in_focus() or next(iter(seen), self._window.panels.of(POLICY_BARS))
+        return around(QApplication.focusWidget(), Panel) or next(iter(seen), self._window.panels.of(POLICY_BARS))
 
     def _show(self, dialog: PictureDialog, save: Callable[[PictureChoice], None]) -> None:
         """Show ``dialog``, replacing any earlier dialog."""

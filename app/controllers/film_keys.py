@@ -9,11 +9,10 @@ from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QWidget
 
 from app.controllers.first_steps import FirstSteps
+from app.controllers.program import Program
 from app.plotting.bar_chart import CLICK, BarChart
 from app.token_grid.grid import TokenGrid
-from app.widgets.panel import Panel
-from app.window.main_window import MainWindow
-from app.workspace.player import Player
+from app.widgets.panel import Panel, around
 
 Key = Qt.Key
 ENTER = (Key.Key_Return, Key.Key_Enter)
@@ -32,13 +31,11 @@ class FilmKeys(QObject):
     film has the focus, Enter counts as well.
     """
 
-    def __init__(
-        self, window: MainWindow, player: Player, first_steps: FirstSteps, parent: QObject | None = None
-    ) -> None:
-        super().__init__(parent)
-        self._window, self._player, self._first_steps = window, player, first_steps
+    def __init__(self, program: Program, first_steps: FirstSteps) -> None:
+        super().__init__(program)
+        self._window, self._player, self._first_steps = program.window, program.player, first_steps
         self._pressed = QPointF()
-        window.installEventFilter(self)
+        self._window.installEventFilter(self)
         cast(QApplication, QApplication.instance()).focusChanged.connect(self._on_focus)
 
     @property
@@ -82,9 +79,7 @@ def _parts(widget: QWidget | None) -> list[QWidget]:
     """Return the widget and its viewport, if any. The list is empty if the widget is not the picture of a film."""
     if not isinstance(widget, (BarChart, TokenGrid)):
         return []
-    panel: QWidget | None = widget
-    while panel is not None and not isinstance(panel, Panel):
-        panel = panel.parentWidget()
+    panel = around(widget, Panel)
     if panel is None or not panel.films:
         return []
     return [widget, widget.viewport()] if isinstance(widget, QAbstractScrollArea) else [widget]

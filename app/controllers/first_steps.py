@@ -11,16 +11,14 @@ import numpy as np
 from PySide6.QtCore import QObject, Slot
 
 from app.controllers.layouts import LayoutsController
+from app.controllers.program import Program
 from app.messages.message import BarAction, Message, Severity
 from app.panel_registry import CONTROLS, EVOLUTION, POLICY_BARS, TOKEN_INSPECTOR
 from app.widgets.panel import Panel
 from app.widgets.panel_spec import PanelSpec
-from app.window.main_window import MainWindow
-from app.workspace.player import Mode, Player
+from app.workspace.player import Mode
 from app.workspace.right_share import GREEDY
 from app.workspace.run_handle import RunHandle
-from app.workspace.run_manager import RunManager
-from app.workspace.workspace import Workspace
 from grpo_core.claims.answered import Answered, State
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import GrpoError
@@ -200,24 +198,16 @@ SAME_ELSEWHERE = {
 class FirstSteps(QObject):
     """Plays one experience at a time. It ends early if the user pauses it or shows another run."""
 
-    def __init__(
-        self,
-        window: MainWindow,
-        workspace: Workspace,
-        player: Player,
-        run_manager: RunManager,
-        layouts: LayoutsController,
-        parent: QObject | None = None,
-    ) -> None:
-        super().__init__(parent)
-        self._window, self._workspace, self._player = window, workspace, player
-        self._run_manager, self._layouts = run_manager, layouts
+    def __init__(self, program: Program, layouts: LayoutsController) -> None:
+        super().__init__(program)
+        self._window, self._workspace, self._player = program.window, program.workspace, program.player
+        self._run_manager, self._layouts = program.run_manager, layouts
         self._playing: Experience | None = None
         self._run: RunHandle | None = None
         self._act = -1
         self._start = self._goal = 0
         self._usual_speed: float | None = None
-        workspace.frame.connect(self._on_frame)
+        self._workspace.frame.connect(self._on_frame)
 
     @property
     def explains(self) -> bool:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import closing, suppress
-from pathlib import Path
 
 from PySide6.QtCore import QObject, Slot
 
 from app.clock import Timer
+from app.controllers.program import Program
+from app.controllers.runs import RunsController
 from app.workspace.run_handle import RunHandle
-from app.workspace.run_manager import RunManager
-from app.workspace.workspace import Workspace
 from grpo_core.errors import RunFileError
 from grpo_core.runs.run_file import RunReader
 from grpo_core.text import tr
@@ -20,23 +18,14 @@ LOOK_MS = 2000
 
 
 class HeldRuns(QObject):
-    """While another window writes the file of the current run, checks periodically whether it still does.
+    """While another window writes the file of the current run, checks periodically whether it still does."""
 
-    Args:
-        workspace: the workspace with the runs.
-        run_manager: the manager of the runs.
-        reopen: rereads a run's file and shows it, if the other window has added updates.
-        parent: the Qt parent.
-    """
-
-    def __init__(
-        self, workspace: Workspace, run_manager: RunManager, reopen: Callable[[Path], object], parent: QObject
-    ) -> None:
-        super().__init__(parent)
-        self._workspace, self._run_manager, self._reopen = workspace, run_manager, reopen
+    def __init__(self, program: Program, runs: RunsController) -> None:
+        super().__init__(program)
+        self._workspace, self._run_manager, self._runs = program.workspace, program.run_manager, runs
         self._timer = Timer(self, self.look, LOOK_MS, repeats=True)
-        run_manager.runs_changed.connect(self._on_runs)
-        workspace.activated.connect(self._on_runs)
+        self._run_manager.runs_changed.connect(self._on_runs)
+        self._workspace.activated.connect(self._on_runs)
 
     @Slot()
     def _on_runs(self) -> None:
@@ -48,7 +37,10 @@ class HeldRuns(QObject):
 
     @Slot()
     def look(self) -> None:
-        """Allow the current run to be continued if no other window writes it any more."""
+        """Allow the current run to be continued if no other window writes it any more.
+
+        If the other window has added updates, the file is read again.
+        """
         run = self._workspace.run
         if run is None or not run.release():
             return
@@ -56,7 +48,7 @@ class HeldRuns(QObject):
             self._run_manager.runs_changed.emit()
             self._workspace.request_frame()
         else:
-            self._reopen(run.path)
+            self._runs.open_path(run.path)
         self._workspace.problem.emit(
             tr("{name} is no longer being written by another window: it can be continued here.").format(
                 name=run.path.name

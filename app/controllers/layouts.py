@@ -7,11 +7,8 @@ from functools import partial
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QInputDialog
 
-from app.settings.layouts import Layouts
-from app.settings.store import PreferenceStore
+from app.controllers.program import Program
 from app.window.layouts import BANDIT, LANGUAGE, LAYOUTS, RECORDED, layout_for
-from app.window.main_window import MainWindow
-from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
 
@@ -24,17 +21,10 @@ class LayoutsController(QObject):
 
     changed = Signal()
 
-    def __init__(
-        self,
-        window: MainWindow,
-        workspace: Workspace,
-        files: Layouts,
-        preferences: PreferenceStore,
-        parent: QObject | None = None,
-    ) -> None:
-        super().__init__(parent)
-        self._window, self._workspace, self._files = window, workspace, files
-        self._preferences = preferences
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self._window, self._workspace = program.window, program.workspace
+        self._files, self._preferences = program.layout_files, program.preferences
 
     @property
     def saved(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from PySide6.QtCore import QObject, Slot
@@ -11,13 +11,10 @@ from app import panel_registry as registry
 from app.controllers.background_runs import BackgroundRunsController
 from app.controllers.doors import DoorsController
 from app.controllers.first_steps import TOKENS, FirstSteps
+from app.controllers.program import Program
 from app.controllers.runs import RunsController
-from app.part import WindowPart
-from app.training.controller import Controller
 from app.widgets.panel import Panel
 from app.widgets.panel_spec import PanelSpec
-from app.window.main_window import MainWindow
-from app.workspace.player import Player
 from grpo_core.config import Settings
 
 if TYPE_CHECKING:  # panels are imported only when they are created
@@ -32,20 +29,14 @@ class PanelRequests(QObject):
 
     def __init__(
         self,
-        window: MainWindow,
+        program: Program,
         runs: RunsController,
         background_runs: BackgroundRunsController,
-        controller: Controller,
-        player: Player,
         first_steps: FirstSteps,
         doors: DoorsController,
-        parts: Sequence[WindowPart],
-        parent: QObject | None = None,
     ) -> None:
-        super().__init__(parent)
-        self._window, self._runs, self._controller = window, runs, controller
-        self._player, self._first_steps, self._parts = player, first_steps, parts
-        self._doors = doors
+        super().__init__(program)
+        self._program, self._runs, self._first_steps, self._doors = program, runs, first_steps, doors
         self._connections: dict[str, list[Callable[[Any], object]]] = {}
         self._on(registry.CONTROLS, lambda panel: panel.kind_wanted.connect(self._on_kind))
         self._on(registry.CONTROLS, self._serve_controls)
@@ -58,7 +49,7 @@ class PanelRequests(QObject):
         self._on(registry.TRAINING_HISTORY, lambda panel: panel.run_shown.connect(runs.show))
         self._on(registry.TRAINING_HISTORY, lambda panel: panel.run_wanted.connect(self._on_repeat))
         self._on(registry.TRAINING_HISTORY, lambda panel: panel.queue_wanted.connect(background_runs.repeat))
-        self._on(registry.TOKEN_INSPECTOR, lambda panel: panel.update_wanted.connect(player.step))
+        self._on(registry.TOKEN_INSPECTOR, lambda panel: panel.update_wanted.connect(program.player.step))
         self._on(registry.TOKEN_INSPECTOR, lambda panel: panel.language_wanted.connect(self._on_tokens))
         self._on(registry.HOME, self._serve_home)
         self._on(registry.HOME, lambda panel: panel.run_wanted.connect(runs.open_path))
@@ -73,12 +64,12 @@ class PanelRequests(QObject):
         """Connect the signals of ``panel``."""
         for connect in self._connections.get(panel.id, ()):
             connect(panel)
-        for part in self._parts:
+        for part in self._program.parts:
             part.connect_panel(panel)
 
     def _serve_controls(self, panel: ControlsPanel) -> None:
         """Provide the control rows with the devices that the worker has found, and with those that the door shows."""
-        panel.devices = lambda: self._controller.worker.devices
+        panel.devices = lambda: self._program.controller.worker.devices
         panel.shows = self._doors.shows
         panel.all_wanted.connect(self._doors.toggle_everything)
         self._doors.changed.connect(panel.choose_rows)
@@ -98,13 +89,13 @@ class PanelRequests(QObject):
 
     @Slot()
     def _on_completions(self) -> None:
-        self._window.show_panel(registry.TOKEN_INSPECTOR)
+        self._program.window.show_panel(registry.TOKEN_INSPECTOR)
 
     @Slot(object, str, int)
     def _on_repeat(self, settings: Settings, sentence: str, updates: int) -> None:
         """Open a copy of an experiment's run as a separate run, and immediately train it for ``updates`` updates."""
         if self._runs.repeat(settings, sentence):
-            self._player.run_n(updates, at_once=True)
+            self._program.player.run_n(updates, at_once=True)
 
     @Slot()
     def _on_tokens(self) -> None:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QObject
-
+from app.controllers.program import Program
 from app.messages.message import Severity
-from app.messages.message_bar import MessageBar
 from app.sessions.file_task import FileTasks
 from grpo_core.config import Settings
-from grpo_core.foreign.readers import Readers
 from grpo_core.lm.kept_prompts import at_hand, left_out, read_ahead
 from grpo_core.lm.prompt_file import located
 from grpo_core.text import tr
@@ -19,18 +16,12 @@ from grpo_core.text import tr
 READING = "prompts"
 
 
-class PromptReading(QObject):
+class PromptReading(FileTasks):
     """Loads the prompts of settings before an action that needs them. Only the last request counts."""
 
-    def __init__(self, readers: Readers, messages: MessageBar, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._readers, self._messages = readers, messages
-        self._tasks = FileTasks(messages, READING, self, abandon=True)
-
-    @property
-    def busy(self) -> bool:
-        """Whether prompts are being read."""
-        return self._tasks.busy
+    def __init__(self, program: Program) -> None:
+        super().__init__(program.messages, READING, program, abandon=True)
+        self._readers = program.workspace.readers
 
     def ready(self, settings: Settings, then: Callable[[], object]) -> None:
         """Call ``then`` once the prompts of a run under ``settings`` are loaded, immediately if they already are."""
@@ -46,8 +37,4 @@ class PromptReading(QObject):
             return
         title = tr("Reading the prompts of {name}").format(name=located(settings.language.file).name)
         work = partial(read_ahead, settings, read=self._readers.prompts)
-        self._tasks.start(title, work, done)
-
-    def close(self) -> None:
-        """Cancel reading without calling anything."""
-        self._tasks.close()
+        self.start(title, work, done)

@@ -7,7 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.clock import soon
-from app.settings.store import PreferenceStore
+from app.controllers.program import Program
 from grpo_core.errors import GrpoError
 
 
@@ -20,9 +20,9 @@ class RecentFiles(QObject):
 
     changed = Signal()
 
-    def __init__(self, preferences: PreferenceStore, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._preferences = preferences
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self._preferences = program.preferences
 
     @property
     def paths(self) -> tuple[str, ...]:

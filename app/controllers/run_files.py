@@ -7,15 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
-from PySide6.QtCore import QObject
-
+from app.controllers.program import Program
 from app.messages.message import Severity
-from app.messages.message_bar import MessageBar
 from app.part import WindowPart
 from app.sessions.file_task import FileTasks, TaskPoll
 from app.workspace.run_handle import RunHandle
-from app.workspace.run_manager import RunManager
-from grpo_core.errors import Cancelled, GrpoError
+from grpo_core.errors import Cancelled
 from grpo_core.foreign.readers import Readers
 from grpo_core.runs.run_file import copy_run, holds_recorded_run
 from grpo_core.text import tr
@@ -34,41 +31,24 @@ class Created(Protocol):
     def sentence(self) -> str: ...
 
 
-class RunFiles(QObject):
-    """Opens and copies runs one after another, in the order of the requests.
+class RunFiles(FileTasks):
+    """Opens and copies runs one after another, in the order of the requests."""
 
-    Attributes:
-        tasks: reads and writes in a thread, with a message that can cancel the work.
-    """
-
-    def __init__(
-        self,
-        readers: Readers,
-        messages: MessageBar,
-        run_manager: RunManager,
-        parts: Sequence[WindowPart],
-        parent: QObject | None = None,
-    ) -> None:
-        super().__init__(parent)
-        self._readers, self._parts = readers, parts
-        self._messages, self._run_manager = messages, run_manager
-        self.tasks = FileTasks(messages, WORKING, self)
-
-    @property
-    def busy(self) -> bool:
-        """Whether a run is being opened or copied."""
-        return self.tasks.busy
+    def __init__(self, program: Program) -> None:
+        super().__init__(program.messages, WORKING, program)
+        self._readers, self._parts = program.workspace.readers, program.parts
+        self._run_manager = program.run_manager
 
     def open(self, path: Path, then: Then, recorded: Callable[[Path], object]) -> None:
         """Show the run at ``path``, then call ``then``. If it cannot be opened, report the reason.
 
         A file converted from another trainer's run is passed to ``recorded``.
         """
-        self.tasks.when_idle(partial(self._open, path, then, recorded))
+        self.when_idle(partial(self._open, path, then, recorded))
 
     def save_as(self, run: RunHandle, target: Path, then: Then) -> None:
         """Copy a run's file to ``target``, then call ``then``. If that fails, report the reason."""
-        self.tasks.when_idle(partial(self._save_as, run, target, then))
+        self.when_idle(partial(self._save_as, run, target, then))
 
     def create(self, title: str, work: Callable[[TaskPoll], Created], then: Callable[[Path], object]) -> None:
         """Create a run file in the background, then call ``then`` with its path.
@@ -85,11 +65,7 @@ class RunFiles(QObject):
             self._messages.say(created.sentence, Severity.INFO)
             then(created.path)
 
-        self.tasks.when_idle(partial(self.tasks.start, title, work, finish))
-
-    def close(self) -> None:
-        """Cancel pending work when the program closes."""
-        self.tasks.close()
+        self.when_idle(partial(self.start, title, work, finish))
 
     def _open(self, path: Path, then: Then, recorded: Callable[[Path], object]) -> None:
         ours = self._run_manager.trained_from(path)
@@ -106,13 +82,10 @@ class RunFiles(QObject):
 
         own = path.parent.resolve() == self._run_manager.folder.resolve()
         work = partial(_read, self._readers, self._parts, path, own)
-        self.tasks.start(tr("Opening {name}").format(name=path.name), work, show)
+        self.start(tr("Opening {name}").format(name=path.name), work, show)
 
     def _save_as(self, run: RunHandle, target: Path, then: Then) -> None:
-        try:
-            self._run_manager.commit(run)
-        except GrpoError as error:
-            self._messages.say(str(error), Severity.ERROR)
+        if not self._messages.attempt(partial(self._run_manager.commit, run)):
             return
 
         def copied(poll: TaskPoll) -> None:
@@ -122,7 +95,7 @@ class RunFiles(QObject):
             self._run_manager.mark_saved(run)
             then(run)
 
-        self.tasks.start(tr("Saving {name}").format(name=target.name), copied, finish)
+        self.start(tr("Saving {name}").format(name=target.name), copied, finish)
 
 
 def _read(readers: Readers, parts: Sequence[WindowPart], path: Path, own: bool, poll: TaskPoll) -> RunHandle | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from app.controllers.layouts import LayoutsController
+from app.controllers.program import Program
 from app.controllers.prompt_reading import PromptReading
 from app.controllers.recent_files import RecentFiles
 from app.controllers.run_files import RunFiles
@@ -15,15 +16,10 @@ from app.controllers.session_files import SESSIONS, SessionFiles
 from app.controllers.structural_changes import StructuralChanges
 from app.messages.message import Severity
 from app.panels.controls.own_prompts import with_prompt_file
-from app.part import WindowPart
 from app.settings.files import exists
 from app.theme.file_dialogs import file_to_open, file_to_save
-from app.window.main_window import MainWindow
 from app.workspace.run_handle import RunHandle
-from app.workspace.run_manager import RunManager
-from app.workspace.workspace import Workspace
 from grpo_core.config import Settings, language_settings
-from grpo_core.errors import GrpoError
 from grpo_core.runs import library
 from grpo_core.runs.session import SUFFIX
 from grpo_core.text import tr
@@ -37,21 +33,18 @@ class RunsController:
 
     def __init__(
         self,
-        window: MainWindow,
-        workspace: Workspace,
-        run_manager: RunManager,
+        program: Program,
         layouts: LayoutsController,
         recent_files: RecentFiles,
-        files: RunFiles,
+        run_files: RunFiles,
         session_files: SessionFiles,
         prompts: PromptReading,
         structural: StructuralChanges,
-        parts: Sequence[WindowPart],
     ) -> None:
-        self._window, self._workspace, self._run_manager = window, workspace, run_manager
-        self._layouts, self._recent_files, self._files = layouts, recent_files, files
-        self._session_files, self._prompts, self._structural = session_files, prompts, structural
-        self._parts = parts
+        self._window, self._workspace, self._run_manager = program.window, program.workspace, program.run_manager
+        self._layouts, self._recent_files, self._files = layouts, recent_files, run_files
+        self._session_files, self._prompts = session_files, prompts
+        self._structural, self._parts, self._messages = structural, program.parts, program.messages
 
     # -- begin -------------------------------------------------------------------------------------------------------
 
@@ -71,7 +64,7 @@ class RunsController:
         self._begin(run.origin.settings)
 
     def _begin(self, wanted: Settings) -> None:
-        self._prompts.ready(wanted, partial(self._attempt, partial(self._run_manager.new_run, wanted)))
+        self._prompts.ready(wanted, partial(self._messages.attempt, partial(self._run_manager.new_run, wanted)))
 
     def new_bandit_run(self) -> None:
         """Start a run of the bandit with its default settings."""
@@ -90,7 +83,7 @@ class RunsController:
         seeded = settings.replace({"seed": shown.seed})
         if seeded.is_language is not shown.is_language:
             self._structural.change_to(seeded, tr("Change the policy"))
-        elif self._attempt(lambda: self._run_manager.new_run(seeded)):
+        elif self._messages.attempt(lambda: self._run_manager.new_run(seeded)):
             self._layouts.reset()
 
     def new_task(self, changes: dict[str, Any]) -> None:
@@ -105,9 +98,9 @@ class RunsController:
         if wanted == shown:
             return
         if run is not None and run.head and not shown.structural_differences(wanted):
-            self._attempt(partial(self._run_manager.new_run, wanted))
+            self._messages.attempt(partial(self._run_manager.new_run, wanted))
         else:
-            self._attempt(lambda: self._structural.change_to(wanted, tr("Change the task")))
+            self._messages.attempt(lambda: self._structural.change_to(wanted, tr("Change the task")))
 
     def new_seed(self, seed: int | None = None) -> None:
         """Start a run at update 0 with the settings in the controls and ``seed``, by default the next one.
@@ -116,7 +109,7 @@ class RunsController:
         """
         shown = self._workspace.editing.wanted
         wanted = partial(shown.replace, {"seed": shown.seed + 1 if seed is None else seed})
-        self._attempt(lambda: self._structural.change_to(wanted(), tr("Change the seed")))
+        self._messages.attempt(lambda: self._structural.change_to(wanted(), tr("Change the seed")))
 
     def repeat(self, settings: Settings, sentence: str) -> bool:
         """Start a run that repeats one from an experiment, and show the message ``sentence``.
@@ -124,9 +117,9 @@ class RunsController:
         Returns:
             Whether such a run could be created.
         """
-        begun = self._attempt(lambda: self._run_manager.new_run(settings))
+        begun = self._messages.attempt(lambda: self._run_manager.new_run(settings))
         if begun:
-            self._window.messages.say(sentence, Severity.INFO)
+            self._messages.say(sentence, Severity.INFO)
         return begun
 
     def show(self, run: RunHandle) -> None:
@@ -135,14 +128,14 @@ class RunsController:
             self._run_manager.show(run)
         else:
             sentence = tr("{title} cannot be opened: its file {name} no longer exists.")
-            self._window.messages.say(sentence.format(title=run.title, name=run.path.name))
+            self._messages.say(sentence.format(title=run.title, name=run.path.name))
             self._workspace.request_frame()
 
     def branch(self) -> None:
         """Start a run that continues from the current update."""
         wanted = self._workspace.editing.wanted
         branch = partial(self._run_manager.branch, self._workspace.cursor.step)
-        self._prompts.ready(wanted, partial(self._attempt, branch))
+        self._prompts.ready(wanted, partial(self._messages.attempt, branch))
 
     # -- open and save -----------------------------------------------------------------------------------------------
 
@@ -177,7 +170,7 @@ class RunsController:
         """Open a run file converted from another trainer's run, or report that nothing here opens it."""
         if not any(part.open_recorded(path) for part in self._parts):
             sentence = tr("{name} holds a run of another trainer; opening such runs is switched off.")
-            self._window.messages.say(sentence.format(name=path.name))
+            self._messages.say(sentence.format(name=path.name))
 
     def ask_save(self) -> None:
         """Ask for a file, and copy the current run to it."""
@@ -191,7 +184,7 @@ class RunsController:
 
     def _on_saved(self, target: Path) -> None:
         sentence = tr("The run is saved as {target}.").format(target=target)
-        self._window.messages.say(sentence, Severity.INFO)
+        self._messages.say(sentence, Severity.INFO)
         self._recent_files.remember(target)
 
     # -- end ---------------------------------------------------------------------------------------------------------
@@ -205,13 +198,4 @@ class RunsController:
     def delete(self, paths: Sequence[Path]) -> None:
         """Delete the files of automatically saved runs, and report any that cannot be deleted."""
         for path in paths:
-            self._attempt(partial(library.remove, path))
-
-    def _attempt(self, action: Callable[[], object]) -> bool:
-        """Call ``action``, and return whether it succeeded. Errors are reported in the words of the core."""
-        try:
-            action()
-        except (GrpoError, OSError) as error:
-            self._window.messages.say(str(error), Severity.ERROR)
-            return False
-        return True
+            self._messages.attempt(partial(library.remove, path))

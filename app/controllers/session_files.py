@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
-from PySide6.QtCore import QObject
-
 from app.controllers.layouts import LayoutsController
+from app.controllers.program import Program
 from app.controllers.recent_files import RecentFiles
 from app.messages.message import Severity
-from app.part import WindowPart
 from app.plotting.numbers import in_bytes
 from app.sessions.file_task import FileTasks, TaskPoll
-from app.settings.store import PreferenceStore
 from app.theme.file_dialogs import file_to_save
-from app.training.controller import Controller
 from app.window.layouts import LAYOUTS
-from app.window.main_window import MainWindow
 from app.workspace.run_handle import RunHandle
-from app.workspace.run_manager import RunManager
-from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.foreign.readers import Readers
@@ -40,35 +32,14 @@ A run is an error message if it cannot be read, and None if it only contains the
 """
 
 
-class SessionFiles(QObject):
-    """Saves the window's state to session files, and restores it from them, one at a time.
+class SessionFiles(FileTasks):
+    """Saves the window's state to session files, and restores it from them, one at a time in the background."""
 
-    Attributes:
-        tasks: writes and reads in the background.
-    """
-
-    def __init__(
-        self,
-        window: MainWindow,
-        workspace: Workspace,
-        run_manager: RunManager,
-        controller: Controller,
-        layouts: LayoutsController,
-        parts: Sequence[WindowPart],
-        preferences: PreferenceStore,
-        recent_files: RecentFiles,
-        parent: QObject | None = None,
-    ) -> None:
-        super().__init__(parent)
-        self._window, self._workspace, self._run_manager = window, workspace, run_manager
-        self._controller, self._layouts, self._parts = controller, layouts, parts
-        self._preferences, self._recent_files = preferences, recent_files
-        self.tasks = FileTasks(window.messages, BUSY, self)
-
-    @property
-    def busy(self) -> bool:
-        """Whether a session is being written or read."""
-        return self.tasks.busy
+    def __init__(self, program: Program, layouts: LayoutsController, recent_files: RecentFiles) -> None:
+        super().__init__(program.messages, BUSY, program)
+        self._window, self._workspace, self._run_manager = program.window, program.workspace, program.run_manager
+        self._controller, self._layouts, self._parts = program.controller, layouts, program.parts
+        self._preferences, self._recent_files = program.preferences, recent_files
 
     # -- saving ------------------------------------------------------------------------------------------------------
 
@@ -89,17 +60,17 @@ class SessionFiles(QObject):
         manifest, paths = self._manifest(runs), [run.path for run in runs]
         title = tr("Saving {name}").format(name=target.name)
         work = partial(_saved_session, target, manifest, paths)
-        self.tasks.start(title, work, partial(self._on_saved, target))
+        self.start(title, work, partial(self._on_saved, target))
         own = self._workspace.mode.own
         run = self._workspace.run if own is None else own.run
         if len(runs) < len(open_here):
             sentence = tr(
                 "A session does not include runs that other programs trained; hand out their folders with it."
             )
-            self._window.messages.say(sentence)
+            self._messages.say(sentence)
         if run is not None and run.branched_at is not None and run not in runs:
             sentence = tr("{title} has no update of its own yet, so the session begins at update 0.")
-            self._window.messages.say(sentence.format(title=run.title))
+            self._messages.say(sentence.format(title=run.title))
 
     def _manifest(self, runs: list[RunHandle]) -> Manifest:
         """Return the session's description of the window.
@@ -134,7 +105,7 @@ class SessionFiles(QObject):
         parts = [runs, in_bytes(target.stat().st_size if target.exists() else 0)]
         parts = [*filter(None, (part.saved(manifest) for part in self._parts)), *parts]
         sentence = tr("The session is saved as {target}: {parts}.").format(target=target, parts=listed(parts))
-        self._window.messages.say(sentence, Severity.INFO)
+        self._messages.say(sentence, Severity.INFO)
         self._recent_files.remember(target)
 
     # -- opening -----------------------------------------------------------------------------------------------------
@@ -146,7 +117,7 @@ class SessionFiles(QObject):
         """
         title = tr("Opening {name}").format(name=path.name)
         work = partial(_opened_session, self._workspace.readers, path, self._run_manager.folder)
-        self.tasks.when_idle(partial(self.tasks.start, title, work, partial(self._on_opened, path)))
+        self.when_idle(partial(self.start, title, work, partial(self._on_opened, path)))
 
     def _on_opened(self, path: Path, contents: OpenedSession) -> None:
         manifest, read = contents
@@ -162,15 +133,15 @@ class SessionFiles(QObject):
         restored = [part.restore(manifest) for part in self._parts]
         if manifest.lesson and not any(restored):
             sentence = tr("The session was saved in the lesson “{lesson}”, which this version does not have.")
-            self._window.messages.say(sentence.format(lesson=manifest.lesson))
+            self._messages.say(sentence.format(lesson=manifest.lesson))
         sentence = tr("{name} is open. You work on copies; the session file stays as it is.").format(name=path.name)
-        self._window.messages.say(sentence, Severity.INFO)
+        self._messages.say(sentence, Severity.INFO)
         self._recent_files.remember(path)
 
     def _adopted(self, read: RunHandle | str | None) -> RunHandle | None:
         """Show a run of the session, and return it. If it could not be read, show a message and return None."""
         if isinstance(read, str):
-            self._window.messages.say(read, Severity.ERROR)
+            self._messages.say(read, Severity.ERROR)
             return None
         return None if read is None else self._run_manager.adopt(read)
 
@@ -182,7 +153,7 @@ class SessionFiles(QObject):
         try:
             return self._run_manager.new_run(settings)
         except GrpoError as error:
-            self._window.messages.say(str(error), Severity.ERROR)
+            self._messages.say(str(error), Severity.ERROR)
             return None
 
     def _restore(self, manifest: Manifest) -> None:
@@ -203,10 +174,6 @@ class SessionFiles(QObject):
         for name, dock in self._window.docks.items():
             if manifest.panels and dock.isHidden() == (name in manifest.panels):
                 dock.setVisible(name in manifest.panels)
-
-    def close(self) -> None:
-        """Cancel when the program closes. A partly written session is removed."""
-        self.tasks.close()
 
 
 def _saved_session(target: Path, manifest: Manifest, runs: list[Path], poll: TaskPoll) -> Manifest:

@@ -9,14 +9,8 @@ from contextlib import ExitStack
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QApplication
 
+from app.controllers.program import Program
 from app.messages.message import BarAction, Message, Severity
-from app.part import WindowPart
-from app.settings.layouts import Layouts
-from app.settings.store import PreferenceStore
-from app.training.controller import Controller
-from app.window.main_window import MainWindow
-from app.workspace.player import Player
-from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
 
@@ -27,24 +21,14 @@ class ShutdownController(QObject):
         closers: functions called in this order once the worker has ended; they close files, processes and windows.
     """
 
-    def __init__(
-        self,
-        window: MainWindow,
-        workspace: Workspace,
-        controller: Controller,
-        player: Player,
-        parts: Sequence[WindowPart],
-        preferences: PreferenceStore,
-        layouts: Layouts,
-        closers: Sequence[Callable[[], object]],
-        parent: QObject | None = None,
-    ) -> None:
-        super().__init__(parent)
-        self._window, self._workspace, self._controller, self._player = window, workspace, controller, player
-        self._parts, self._preferences, self._layouts = parts, preferences, layouts
+    def __init__(self, program: Program, closers: Sequence[Callable[[], object]]) -> None:
+        super().__init__(program)
+        self._window, self._workspace, self._controller = program.window, program.workspace, program.controller
+        self._player, self._parts, self._preferences = program.player, program.parts, program.preferences
+        self._layouts = program.layout_files
         self.closers = closers
-        controller.finished.connect(self._on_finished)
-        controller.still_busy.connect(self._on_still_busy)
+        self._controller.finished.connect(self._on_finished)
+        self._controller.still_busy.connect(self._on_still_busy)
 
     @Slot()
     def close(self) -> None:

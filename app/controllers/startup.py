@@ -12,17 +12,13 @@ from PySide6.QtCore import QObject, Slot
 from app import parts
 from app.controllers.doors import DoorsController
 from app.controllers.layouts import LayoutsController
+from app.controllers.program import Program
 from app.controllers.run_files import RunFiles
 from app.controllers.runs import OWN_SUFFIX, RunsController
 from app.messages.message import BarAction, Message, Severity
-from app.messages.message_bar import MessageBar
-from app.part import WindowPart
 from app.sessions.file_task import FileTask, Work
 from app.settings.files import exists
-from app.settings.store import PreferenceStore
 from app.workspace.run_handle import RunHandle
-from app.workspace.run_manager import RunManager
-from app.workspace.workspace import Workspace
 from grpo_core.foreign.formats import place_of
 from grpo_core.runs import library
 from grpo_core.text import plural, tr
@@ -33,23 +29,16 @@ class Startup(QObject):
 
     def __init__(
         self,
-        workspace: Workspace,
-        run_manager: RunManager,
+        program: Program,
         runs: RunsController,
-        files: RunFiles,
-        parts: Sequence[WindowPart],
-        preferences: PreferenceStore,
-        messages: MessageBar,
+        run_files: RunFiles,
         doors: DoorsController,
         layouts: LayoutsController,
-        parent: QObject | None = None,
     ) -> None:
-        super().__init__(parent)
-        self._workspace, self._run_manager, self._runs = workspace, run_manager, runs
-        self._files = files
-        self._parts = parts
-        self._preferences, self._messages = preferences, messages
-        self._doors, self._layouts = doors, layouts
+        super().__init__(program)
+        self._workspace, self._run_manager, self._runs = program.workspace, program.run_manager, runs
+        self._files, self._parts, self._preferences = run_files, program.parts, program.preferences
+        self._messages, self._doors, self._layouts = program.messages, doors, layouts
         self._searches: list[FileTask] = []
 
     # -- opening files -------------------------------------------------------------------------------------------------

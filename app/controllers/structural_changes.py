@@ -6,12 +6,9 @@ from PySide6.QtCore import QObject, Slot
 
 from app.clock import Timer
 from app.controllers.layouts import LayoutsController
+from app.controllers.program import Program
 from app.controllers.prompt_reading import PromptReading
 from app.messages.message import Severity
-from app.messages.message_bar import MessageBar
-from app.workspace.player import Player
-from app.workspace.run_manager import RunManager
-from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.text import tr
@@ -27,23 +24,14 @@ class StructuralChanges(QObject):
     is paused at the first change. Run, Step and Stage create the run first, without waiting for further changes.
     """
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        run_manager: RunManager,
-        player: Player,
-        prompts: PromptReading,
-        layouts: LayoutsController,
-        messages: MessageBar,
-        parent: QObject | None = None,
-    ) -> None:
-        super().__init__(parent)
-        self._workspace, self._run_manager, self._player = workspace, run_manager, player
-        self._prompts, self._layouts, self._messages = prompts, layouts, messages
+    def __init__(self, program: Program, prompts: PromptReading, layouts: LayoutsController) -> None:
+        super().__init__(program)
+        self._workspace, self._run_manager, self._player = program.workspace, program.run_manager, program.player
+        self._prompts, self._layouts, self._messages = prompts, layouts, program.messages
         self._timer = Timer(self, self.apply, MERGE_MS)
-        workspace.editing.changed.connect(self._on_edited)
-        player.starting.connect(self.apply)
-        player.prepare = self._prepare
+        self._workspace.editing.changed.connect(self._on_edited)
+        self._player.starting.connect(self.apply)
+        self._player.prepare = self._prepare
 
     @Slot()
     def _on_edited(self) -> None:

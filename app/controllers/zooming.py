@@ -5,12 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import QByteArray, QEvent, QObject, Slot
 
 from app.clock import Timer
-from app.settings.store import PreferenceStore
-from app.theme.look import Look
+from app.controllers.program import Program
 from app.window.layouts import LAYOUTS, layout_for, settle, size_class
-from app.window.main_window import MainWindow
 from app.window.saved_docks import put_back
-from app.workspace.workspace import Workspace
 
 SETTLE_MS = 60
 """Milliseconds until the panels have their final heights: two frames."""
@@ -23,25 +20,18 @@ class Zooming(QObject):
     the docks themselves, and restored docks are arranged afterwards.
     """
 
-    def __init__(
-        self,
-        window: MainWindow,
-        workspace: Workspace,
-        look: Look,
-        preferences: PreferenceStore,
-        parent: QObject | None = None,
-    ) -> None:
-        super().__init__(parent)
-        self._window, self._workspace, self._look = window, workspace, look
-        self._preferences, self._mode = preferences, workspace.mode
-        self._scale = look.scale
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self._window, self._workspace, self._look = program.window, program.workspace, program.look
+        self._preferences, self._mode = program.preferences, program.workspace.mode
+        self._scale = self._look.scale
         self._states: dict[int, QByteArray] = {}
         self._arranging = False
         self._later = Timer(self, self._on_settled, SETTLE_MS)
-        window.arranged.connect(self._on_arranged)
-        window.installEventFilter(self)
-        workspace.mode.lesson_changed.connect(self.adapt)
-        window.left_alone.connect(self.adapt)
+        self._window.arranged.connect(self._on_arranged)
+        self._window.installEventFilter(self)
+        self._mode.lesson_changed.connect(self.adapt)
+        self._window.left_alone.connect(self.adapt)
 
     @property
     def busy(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QSize, Slot
@@ -135,13 +136,8 @@ class Exporter(QObject):
 
     def write(self, files: dict[Path, bytes], written: str) -> None:
         """Write ``files`` and show the message ``written``, or report which of them cannot be written."""
-        for path, data in files.items():
-            try:
-                write(path, data)
-            except GrpoError as error:
-                self._messages.say(str(error), Severity.ERROR)
-                return
-        self._messages.say(written, Severity.INFO)
+        if all(self._messages.attempt(partial(write, path, data)) for path, data in files.items()):
+            self._messages.say(written, Severity.INFO)
 
     # -- in a process ------------------------------------------------------------------------------------------------
 

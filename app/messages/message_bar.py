@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
@@ -12,6 +13,7 @@ from app.boxes import down
 from app.crash.hooks import CrashReport
 from app.messages.message import BarAction, Message, Severity
 from app.messages.message_line import MessageLine
+from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
 __all__ = ["BarAction", "Message", "MessageBar", "MessageLine", "Severity"]
@@ -103,6 +105,15 @@ class MessageBar(QFrame):
         """Show a message, if there is one. The results of saving and loading can be passed directly."""
         if sentence:
             self.post(Message(text=sentence, severity=severity))
+
+    def attempt(self, action: Callable[[], object]) -> bool:
+        """Call ``action``, and return whether it succeeded. Show an error in the words of the core."""
+        try:
+            action()
+        except (GrpoError, OSError) as error:
+            self.say(str(error), Severity.ERROR)
+            return False
+        return True
 
     def report(self, report: CrashReport) -> None:
         """Show an exception, with a button that copies its traceback if it was not expected."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import Slot
 
 from app.commands.command import Command
-from app.commands.targets import CommandTargets
 from app.controllers.export import file_name
 from app.part import WindowPart
 from app.settings.files import exists
@@ -89,10 +88,10 @@ class Teaching(WindowPart):
 
     # -- the rows ------------------------------------------------------------------------------------------------------
 
-    def commands(self, targets: CommandTargets) -> list[Command]:
+    def commands(self) -> list[Command]:
         return [
-            *export_entries(targets, self.lessons, self.ask_handout, self.ask_page, self.ask_simulator),
-            *presenting_commands(targets, self.presenter, self.lessons),
+            *export_entries(self._program, self.lessons, self.ask_handout, self.ask_page, self.ask_simulator),
+            *presenting_commands(self._program, self.presenter, self.lessons),
             *lesson_commands(self.presenter, self.lessons, self.homework, self.rehearse),
         ]
 

@@ -15,7 +15,6 @@ from PySide6.QtWidgets import QApplication
 
 from app.build import FULL, this_build
 from app.commands.command import Command
-from app.commands.targets import CommandTargets
 from app.controllers.runs import OWN_SUFFIX
 from app.messages.message import Severity
 from app.panel_registry import TOKEN_INSPECTOR, WHAT_IF
@@ -78,8 +77,8 @@ class Trainers(WindowPart):
 
     # -- the rows ------------------------------------------------------------------------------------------------------
 
-    def commands(self, targets: CommandTargets) -> list[Command]:
-        return file_entries(targets, self.models)
+    def commands(self) -> list[Command]:
+        return file_entries(self._program, self.models)
 
     def doors(self) -> tuple[Door, ...]:
         mine = Door(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from abc import abstractmethod
 from collections.abc import Callable
+from typing import TypeVar, cast
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QShowEvent
@@ -15,12 +16,22 @@ from app.clock import now
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 
+W = TypeVar("W", bound=QWidget)
+
 
 def in_window(widget: QWidget) -> bool:
     """Return whether any part of ``widget`` is within the visible area of its window."""
     window = widget.window()
     here = QRect(widget.mapTo(window, QPoint()), widget.size())
     return widget.isVisible() and window.rect().intersects(here)
+
+
+def around(widget: QWidget | None, kind: Callable[..., W]) -> W | None:
+    """Return the innermost widget of class ``kind`` that is ``widget`` or contains it, or None if there is none."""
+    assert isinstance(kind, type)
+    while widget is not None and not isinstance(widget, kind):
+        widget = widget.parentWidget()
+    return cast("W | None", widget)
 
 
 DESCRIBE_SECONDS = 1.0

@@ -143,6 +143,20 @@ class MainWindow(QMainWindow):
         """Widget to show or hide for each panel, by id: its dock, except for the timeline."""
         return {TIMELINE.id: self.panels.of(TIMELINE), **self.docks}
 
+    def is_shown(self, id: str) -> bool:
+        """Return whether the panel ``id`` is shown, even if behind another tab."""
+        return self.holders[id].isVisible()
+
+    def toggle(self, id: str) -> None:
+        """Hide the panel ``id`` if it is seen, otherwise bring it to the front."""
+        holder = self.holders[id]
+        seen = in_window(holder)
+        self.leave_alone()
+        holder.setVisible(not seen)
+        if not seen:
+            holder.raise_()
+            self.panels[id].focus_picture()
+
     def show_alone(self, id: str) -> None:
         """Show the panel ``id`` in place of all others and of the toolbars, until :meth:`leave_alone`."""
         if not self.alone:

@@ -26,24 +26,18 @@ if TYPE_CHECKING:
 LOOKING = "model-folder"
 
 
-class ModelFolders(QObject):
+class ModelFolders(FileTasks):
     """Starts runs of models from folders. A model's description and requirements are shown before it is loaded."""
 
     def __init__(self, program: Application, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(program.messages, LOOKING, parent, abandon=True)
         self._program = program
         self._times = StoredTimes(program.paths.update_times)
-        self._tasks = FileTasks(program.messages, LOOKING, self, abandon=True)
-
-    @property
-    def busy(self) -> bool:
-        """Whether a model is being inspected."""
-        return self._tasks.busy
 
     def open(self, path: Path) -> None:
         """Start a run of the model at ``path``, a folder or a GGUF file, or report why it cannot be used."""
         title = tr("Reading the model in {name}").format(name=path.name)
-        self._tasks.start(title, partial(self._looked_at, path), self._on_looked_at)
+        self.start(title, partial(self._looked_at, path), self._on_looked_at)
 
     def _looked_at(self, path: Path, cancelled: TaskPoll) -> tuple[ModelFiles, str]:
         """Read what the window shows about the model at ``path``, and check that it fits into memory.
@@ -69,10 +63,6 @@ class ModelFolders(QObject):
         self._program.runs.new_run_of(files.settings)
         sentences = (files.description, need(files, files.settings).sentence, files.reading, time, ignored)
         self._program.messages.say(" ".join(filter(None, sentences)), Severity.INFO)
-
-    def close(self) -> None:
-        """Cancel the inspection without starting a run."""
-        self._tasks.close()
 
 
 def is_model(path: Path) -> bool:

@@ -83,7 +83,7 @@ def test_a_disk_that_never_answers_is_left_behind_after_some_seconds_and_the_nex
 ) -> None:
     path = a_run(tmp_path / "remote.grpo")
     monkeypatch.setattr(file_task, "DEAF_MS", 50)
-    tasks = driver.program.run_files.tasks
+    tasks = driver.program.run_files
     driver.program.runs.open_path(path)
     driver.qtbot.waitUntil(disk.asked.is_set)
     tasks.say_at_work()

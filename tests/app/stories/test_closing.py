@@ -85,7 +85,7 @@ def test_closing_in_every_state_leaves_whole_files(
 
 def test_the_layout_survives_a_restart_and_can_be_reset(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> None:
     first = make(qtbot, tmp_path)
-    first.program.panels.toggle("kl_over_beta")
+    first.program.window.toggle("kl_over_beta")
     first.program.look.set("dark")
     first.program.look.zoom(1)
     panel(first, "glossary")

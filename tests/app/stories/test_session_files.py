@@ -244,7 +244,7 @@ def test_closing_while_a_session_is_written_leaves_the_old_one_or_a_whole_one(
     driver.program.session_files.save(path)
     driver.program.session_files.save(tmp_path / "second.grposession")
     assert any("is not finished yet" in text for text in driver.messages)
-    driver.program.session_files.tasks.say_at_work()
+    driver.program.session_files.say_at_work()
     line = next(line for line in driver.program.window.messages.lines if line.message.key == BUSY)
     line.buttons[0].click()
     preferences = driver.program.paths.preferences

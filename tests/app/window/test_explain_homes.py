@@ -125,7 +125,7 @@ def test_pinned_it_is_a_dock_and_unpinned_a_sheet_again(language: Driver) -> Non
 
 def test_a_dock_that_is_shown_from_the_menu_has_its_panel(language: Driver) -> None:
     asked(language)
-    language.program.panels.toggle(EXPLAIN.id)
+    language.program.window.toggle(EXPLAIN.id)
     language.settle()
     dock = language.program.window.docks[EXPLAIN.id]
     assert dock.isAncestorOf(language.program.window.panels.of(EXPLAIN))

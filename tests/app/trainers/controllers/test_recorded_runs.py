@@ -176,7 +176,7 @@ def test_the_toolbar_has_no_seed_speed_or_length_for_a_run_that_is_not_trained_h
 @pytest.mark.parametrize("id", ["run_n", "branch", "save_as", "export_run", "new_seed"])
 def test_what_would_continue_or_copy_it_says_why_not(driver: Driver, id: str) -> None:
     opened(driver, DATA / "grpo")
-    command = next(command for command in all_commands(driver.program.targets) if command.id == id)
+    command = next(command for command in all_commands(driver.program) if command.id == id)
     assert "another program" in command.blocked().lower()
 
 
