@@ -84,7 +84,7 @@ class PaintedAhead(Base):
         """Paint the widget into the buffer of its window, if it is visible."""
         canvas, window = self.canvas, self.canvas.window()
         area, buffer = canvas.visibleRegion(), window.backingStore()
-        if area.isEmpty() or buffer is None or buffer.size() != window.size():
+        if area.isEmpty() or buffer is None or buffer.size() != window.size():  # type: ignore[redundant-expr]
             return
         canvas.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         place = self._place_in_window()

@@ -13273,10 +13273,6 @@
         </translation>
     </message>
     <message>
-        <source>{name} cannot be read: its process sent an unexpected answer ({error}).</source>
-        <translation>无法读取 {name}：它的进程发来意外的答复（{error}）。</translation>
-    </message>
-    <message>
         <source>{name} could not be read.</source>
         <translation>无法读取 {name}。</translation>
     </message>

@@ -15,7 +15,7 @@ from app.panels.what_if.tokens import pairs_of
 from app.teaching.export.page_command import main
 from app.trainers.panel_rows import COMPLETIONS
 from app.trainers.panels.completions.conversation import SEEN, UNSEEN, passages
-from app.trainers.panels.completions.rows import batch_of
+from app.trainers.panels.completions.rows import COLUMNS, batch_of, filled
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView
 from grpo_core.config import language_settings
@@ -53,7 +53,7 @@ def agent(driver: Driver, recorded: Path) -> Driver:
 def test_a_completion_is_read_as_a_conversation_with_the_mask_over_it(agent: Driver, front: Front) -> None:
     front(COMPLETIONS)
     batch = batch_of(agent.program.workspace.view)
-    assert batch is not None and not batch.empty & {"turns", "tools"}
+    assert batch is not None and {"turns", "tools"} <= filled(COLUMNS, batch.cells)
     row = next(n for n, one in enumerate(batch.trajectories) if one is not None and one.called > 1)
     looks = {one.look for one in passages(batch.prompts[row], batch.completions[row], batch.trajectories[row])[0]}
     assert {SEEN, UNSEEN} <= looks, "the model's words are in the loss, the tool's are not"

@@ -203,8 +203,8 @@ def test_what_is_painted_ahead_looks_as_if_painted_directly(
         shown = shown_after(driver, 3 + number % 2)
         direct, scale = program.window.grab().toImage().convertToFormat(shown.format()), shown.devicePixelRatio()
         for widget in ahead:
-            corner = scale * (widget.canvas.mapTo(program.window, QPoint()) - QPoint(3, 3))
-            part = QRect(corner, scale * (widget.canvas.size() + QSize(6, 6)))  # with what is next to it
+            corner = (widget.canvas.mapTo(program.window, QPoint()) - QPoint(3, 3)) * scale
+            part = QRect(corner, (widget.canvas.size() + QSize(6, 6)) * scale)  # with what is next to it
             if widget.window() is program.window and shown.copy(part) != direct.copy(part):
                 different.append(f"{spec.id}: {type(widget).__name__}")
         kinds |= {type(widget) for widget in ahead}

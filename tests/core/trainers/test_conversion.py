@@ -112,7 +112,7 @@ def test_a_trajectory_is_read_only_if_every_field_has_its_type(damaged: object) 
 @pytest.mark.parametrize("name", [*HEALTHY[:1], *FAULTY])
 def test_the_audit_of_the_file_is_that_of_its_source(name: str, tmp_path: Path) -> None:
     convert(source := open_source(DATA / name), out := tmp_path / "run.grpo")
-    ours, theirs = audit(ConvertedRun(out)), audit(source)  # type: ignore[arg-type]
+    ours, theirs = audit(ConvertedRun(out)), audit(source)
     assert ours.agrees == theirs.agrees and ours.explanations == theirs.explanations
     assert ours.compared == theirs.compared > 0
 

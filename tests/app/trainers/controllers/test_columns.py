@@ -96,7 +96,7 @@ def test_a_table_opens_by_what_the_user_says_and_the_next_one_alike_at_once(driv
     choose(dialog, {"it": "step", "sagt": "completion", "note": "reward"})
     QTest.keyClick(dialog, Qt.Key.Key_Return)
     run = shown(driver, 2)
-    assert run.source.columns == "it=step,sagt=completion,note=reward,question=prompt"  # type: ignore[attr-defined]
+    assert run.source.columns == "it=step,sagt=completion,note=reward,question=prompt"
     assert run.series["reward_mean"].values.tolist() == [1.5, 1.5]
     assert run.source.completions(1).rewards.tolist() == [0.0, 1.0, 2.0, 3.0]
     assert not any(str(path) in line.message.id for line in driver.program.window.messages.lines)
@@ -153,7 +153,7 @@ def test_a_remembered_choice_that_no_longer_fits_is_asked_for_again(driver: Driv
     assert "is not a column and its meaning" in line.text
     choose(dialog := asked(driver, line), {"sagt": "completion", "note": "reward"})
     dialog.accept()
-    assert shown(driver, 1).source.columns == preferences.current.columns_of(key_of(found))  # type: ignore[attr-defined]
+    assert shown(driver, 1).source.columns == preferences.current.columns_of(key_of(found))
 
 
 def test_a_meaning_belongs_to_one_column(driver: Driver, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from grpo_core import recompute
 from grpo_core.config import Settings
-from grpo_core.foreign.recording import Report
+from grpo_core.foreign.recording import Report, Source
 from grpo_core.record import Step
 from grpo_core.trainers.importers.trace import Trace
 from tests.core.trainers.trace_files import DATA
@@ -102,7 +102,7 @@ def as_it_is(step: Step, previous: Step | None, n: int) -> Step:
     return step
 
 
-class Planted:
+class Planted(Source):
     """A run whose trainer had a fault.
 
     Attributes:
@@ -112,8 +112,6 @@ class Planted:
         losing: factor that each loss was multiplied by.
         longer: number of tokens that the trainer reports for its completions beyond the recorded ones.
     """
-
-    processes = 1
 
     def __init__(
         self,
@@ -129,13 +127,7 @@ class Planted:
         self.recorded, self.used, self.since, self.until = recorded, used, since, until
         self.losing, self.longer = losing, longer
         self.objective = objective
-
-    @property
-    def labels(self) -> list[int]:
-        return [2 * n + 2 for n in range(UPDATES)]
-
-    def __len__(self) -> int:
-        return UPDATES
+        self.labels = [2 * n + 2 for n in range(UPDATES)]
 
     def step(self, position: int) -> Step:
         step = sound(position - 1, **self.objective)
@@ -147,9 +139,6 @@ class Planted:
         faulty = self.since < position <= self.until
         found = [recompute.part_losses(self.used(step, before, n) if faulty else step, n) for n in range(step.passes)]
         return np.array(found, np.float32).astype(np.float64) * (self.losing if faulty else 1.0)
-
-    def incomplete(self, position: int) -> str:
-        return ""
 
     def reports(self, position: int) -> list[Report]:
         length = float(self.step(position).there.sum(axis=1).mean()) + self.longer

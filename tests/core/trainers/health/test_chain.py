@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -178,7 +179,7 @@ def test_the_chain_stands_first_wherever_a_diagnosis_is_shown() -> None:
 
 def test_a_problem_that_has_ended_is_listed_apart_with_its_own_figures() -> None:
     run = of_steps(SETTINGS, 40, from_reference(range(21, 25)), **SHAPE)
-    run.path = None
+    run.path = Path("run")
     result = diagnose(run)
     (found,) = result.ended
     problems = sum(finding.grade is not Grade.NOTICE for finding in result.findings)

@@ -7,7 +7,6 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import pytest
 from grpo_core.claims.claim import Kind
 from grpo_core.commands.cli import main
 from grpo_core.config import Objective, Settings
-from grpo_core.foreign.recording import Completions, Report
+from grpo_core.foreign.recording import Completions, Report, Source
 from grpo_core.objective import evaluate, gradient
 from grpo_core.surrogates import SURROGATES
 from grpo_core.trainers.claims.faults import FAULTS, Fault
@@ -72,21 +71,12 @@ def problems(result: Diagnosis) -> list[str]:
     return [finding.check for finding in result.findings if finding.grade is not Grade.NOTICE]
 
 
-class Tables(SimpleNamespace):
+class Tables(Source):
     """A source of tables built by a test."""
 
     def __init__(self, tables: list[Completions], settings: Any) -> None:
-        super().__init__(
-            vocabulary=(),
-            tables=tables,
-            settings=settings,
-            title="made",
-            notes=[],
-            labels=list(range(1, len(tables) + 1)),
-        )
-
-    def __len__(self) -> int:
-        return len(self.tables)
+        self.tables, self.settings, self.title, self.notes = tables, settings, "made", []
+        self.labels = list(range(1, len(tables) + 1))
 
     def completions(self, position: int) -> Completions:
         return self.tables[position - 1]

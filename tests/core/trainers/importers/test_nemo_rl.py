@@ -63,7 +63,7 @@ def test_an_advantage_that_does_not_follow_from_the_rewards_is_found(tmp_path: P
         line["advantages"] = [[value / 2 for value in line["advantages"][0]]]
 
     run = open_source(changed(tmp_path, halved))
-    result = audit(run)  # type: ignore[arg-type]
+    result = audit(run)
     assert result.first is not None and result.first[0].label == 1 and not result.agrees
 
 
