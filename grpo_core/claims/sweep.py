@@ -122,7 +122,7 @@ class Moves(Claim[Swept]):
                 "show whether it changes",
                 FEWEST,
             ).format(**numbers, fewest=FEWEST)
-        if not self.low and not self.high:
+        if not (self.low or self.high) and agrees(self.first, self.last):
             return tr("From left to right the median KL stays at {first} nats").format(**numbers)
         if self.low <= 0 <= self.high:
             return tr(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
 
 from grpo_core.claims.comparison import Trained
+from grpo_core.claims.sweep import Moves
 from grpo_core.experiments.outcome import outcome, speed
 from tests.core.claims.drawn import said
 from tests.core.claims.second_headlines import SAID, read
@@ -59,3 +61,9 @@ def test_seeds_that_never_pass_a_line_are_not_too_few_seeds() -> None:
     text, data = headline({"A": one, "B": other})
     assert "is past" in text and "Too few seeds" not in text and "Too close to tell" in text, text
     assert all(holds for _, holds in read(text, data)), text
+
+
+def test_a_median_stays_only_where_it_is_the_same_at_both_ends() -> None:
+    facts: dict[str, Any] = {"low": 0.0, "high": 0.0, "least": 1e-5, "most": 2e-5, "seeds": 64}
+    assert "too close to tell" in Moves(first=1e-5, last=2e-5, **facts).words()
+    assert "stays" in Moves(first=1e-5, last=1e-5, **facts | {"most": 1e-5}).words()
