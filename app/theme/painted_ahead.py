@@ -94,9 +94,11 @@ class PaintedAhead(Base):
         painter.setClipRegion(area)
         painter.setFont(canvas.font())
         painter.setPen(canvas.palette().color(canvas.foregroundRole()))
-        self.paint(painter, canvas.rect())
-        painter.end()
-        buffer.endPaint()
+        try:
+            self.paint(painter, canvas.rect())
+        finally:  # otherwise nothing could be painted in the window any more
+            painter.end()
+            buffer.endPaint()
         QWidget.update(canvas)  # also what is drawn above it
         self._place = place
 
