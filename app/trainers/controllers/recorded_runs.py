@@ -84,6 +84,7 @@ class RecordedRuns(QObject):
         already = next((x for x in known if place in (x.path.resolve(), (x.path / "trace.json").resolve())), None)
         if already is not None:
             self._run_manager.show(already)
+            self._program.window.leave_alone()
         elif self._tasks.busy:
             self._tasks.when_idle(partial(self.open, path, otherwise, columns, table))
         else:

@@ -359,6 +359,23 @@ def test_the_first_screen_stays_while_a_run_goes_on_and_goes_when_one_begins(dri
     driver.rest()
 
 
+@pytest.mark.parametrize("title", ["Run 1", "Recorded example"])
+def test_a_card_of_the_run_that_is_already_open_shows_it(driver: Driver, title: str) -> None:
+    program = driver.program
+    driver.run(2)
+    run = program.workspace.run
+    assert run is not None
+    program.run_manager.commit(run)
+    panel = home(driver)
+    for _ in range(2):
+        home(driver)
+        driver.qtbot.waitUntil(lambda: any(card.preview.title == title for card in panel.cards))
+        next(card for card in panel.cards if card.preview.title == title).click()
+        driver.qtbot.waitUntil(lambda: not program.window.alone)
+        driver.opened()
+        assert program.workspace.run is not None and program.workspace.run.title == title
+
+
 def test_another_size_of_type_leaves_the_first_screen_in_place_and_the_panels_fit_it_later(driver: Driver) -> None:
     program, window = driver.program, driver.program.window
     layout = driver.preferences.layout
