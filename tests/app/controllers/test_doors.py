@@ -359,14 +359,14 @@ def test_the_first_screen_stays_while_a_run_goes_on_and_goes_when_one_begins(dri
     driver.rest()
 
 
-@pytest.mark.parametrize("title", ["Run 1", "Recorded example"])
-def test_a_card_of_the_run_that_is_already_open_shows_it(driver: Driver, title: str) -> None:
+@pytest.mark.parametrize("example", ["", "Recorded example"])
+def test_a_card_of_the_run_that_is_already_open_shows_it(driver: Driver, example: str) -> None:
     program = driver.program
     driver.run(2)
     run = program.workspace.run
     assert run is not None
     program.run_manager.commit(run)
-    panel = home(driver)
+    panel, title = home(driver), example or run.title
     for _ in range(2):
         home(driver)
         driver.qtbot.waitUntil(lambda: any(card.preview.title == title for card in panel.cards))
