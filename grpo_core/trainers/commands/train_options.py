@@ -89,7 +89,7 @@ def resumed(options: argparse.Namespace, path: Path, cancelled: Callable[[], boo
     given = ("model", "preset", "set", "seed", "title", "language", "prompts")
     if unwanted := next((name for name in given if getattr(options, name)), None):
         raise GrpoError(f"--checkpoint continues with the checkpoint's own settings; leave out --{unwanted}.")
-    print(take_up(Path(options.checkpoint), path).sentence, file=sys.stderr)
+    print(take_up(Path(options.checkpoint), path), file=sys.stderr)
     try:
         with RunReader.open(path) as reader:
             last = resume_point(reader)
