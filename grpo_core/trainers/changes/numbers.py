@@ -45,13 +45,14 @@ class Update:
         step: the update as recorded.
         theirs: (N, M), the trainer's loss of each micro-batch, NaN if not recorded; None if the losses cannot be
             compared.
-        processes: number of processes.
+        skipped: the reason why the losses cannot be compared; empty if they can.
         previous: the previous update; None for the first.
         reports: the trainer's reports, by its step number: name -> number.
     """
 
     step: Step
     theirs: np.ndarray | None = None
+    skipped: str = ""
     processes: int = 1
     previous: Step | None = None
     reports: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
