@@ -13,7 +13,7 @@ from grpo_core.foreign.recording import Source
 from grpo_core.foreign.source import RemoteSource
 from grpo_core.text import tr
 from grpo_core.trainers.audit.audit import Auditing
-from grpo_core.trainers.audit.cause import SUSPECTED
+from grpo_core.trainers.audit.causes import SUSPECTED
 from grpo_core.trainers.health.diagnose import Diagnosing
 from grpo_core.trainers.health.finding import Diagnosis, Finding
 from grpo_core.trainers.health.grade import Grade

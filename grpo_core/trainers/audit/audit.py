@@ -18,7 +18,7 @@ from grpo_core.errors import NotRecordedError, RunFileError, SettingsError
 from grpo_core.foreign.recording import Source
 from grpo_core.record import Step
 from grpo_core.trainers.audit import causes, compare, given, remainder
-from grpo_core.trainers.audit.cause import NAMED, SUSPECTED, Cause
+from grpo_core.trainers.audit.causes import NAMED, SUSPECTED, Cause
 from grpo_core.trainers.audit.compare import Comparison
 from grpo_core.trainers.audit.put_right import PutRight, first_named, put_right
 from grpo_core.trainers.changes.figures import Figure, figures

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grpo_core.trainers.audit.cause import NAMED, SUSPECTED, Cause
+from grpo_core.trainers.audit.causes import NAMED, SUSPECTED, Cause
 from grpo_core.trainers.changes import given
 from grpo_core.trainers.changes.figures import Figure, added_length, clipped_at_first
 from grpo_core.trainers.changes.given import RECORDED, Prefixes, Sums

@@ -11,7 +11,7 @@ from grpo_core.claims.pushes import Pair
 from grpo_core.errors import GrpoError
 from grpo_core.explain import Numbers
 from grpo_core.text import tr
-from grpo_core.trainers.audit.cause import NAMED, Cause
+from grpo_core.trainers.audit.causes import NAMED, Cause
 from grpo_core.trainers.changes.numbers import Update
 from grpo_core.trainers.claims.causes import Explained
 from grpo_core.trainers.claims.effects import side_by_side

@@ -11,7 +11,7 @@ from grpo_core.errors import NotRecordedError
 from grpo_core.foreign.recording import Source
 from grpo_core.text import plural, tr
 from grpo_core.trainers.audit.audit import Audit
-from grpo_core.trainers.audit.cause import NAMED, SUSPECTED, Cause
+from grpo_core.trainers.audit.causes import NAMED, SUSPECTED, Cause
 from grpo_core.trainers.audit.compare import Comparison
 from grpo_core.trainers.audit.put_right import PutRight
 from grpo_core.typeset import plain

@@ -15,7 +15,7 @@ from grpo_core.trainers.commands.diagnose_command import NOTHING_SERIOUS, SERIOU
 from grpo_core.trainers.health.diagnose import diagnose
 from grpo_core.trainers.health.report import as_answer
 from grpo_core.trainers.own_run import opened
-from grpo_core.trainers.pasted import pasted_name
+from grpo_core.trainers.run_paths import pasted_name
 
 PASTED = "-"
 LONGEST = 64 << 20

@@ -11,7 +11,6 @@ from grpo_core.text import tr
 from grpo_core.trainers.claims.findings import Run
 from grpo_core.trainers.health import (
     groups,
-    knobs,
     lengths,
     links,
     logged,
@@ -227,7 +226,7 @@ _OURS = {
     ),
     "clip_of_completions": Check(
         title=tr("A clip range of whole completions on single tokens"), quantity=CLIPPED,
-        missing=knobs.no_range_of_tokens, measure=policy.clipped, judge=knobs.judge_range_of_completions,
+        missing=policy.no_range_of_tokens, measure=policy.clipped, judge=policy.judge_range_of_completions,
         advice=("token_range",),
         source="GSPO, arXiv:2507.18071, section 5.1; huggingface/trl#3834",
     ),
@@ -246,7 +245,7 @@ _OURS = {
     ),
     "clip_never_reached": Check(
         title=tr("A clip range that no completion's ratio reaches"),
-        missing=knobs.no_ratio_of_completions, measure=knobs.reach, judge=knobs.judge_reach,
+        missing=policy.no_ratio_of_completions, measure=policy.reach, judge=policy.judge_reach,
         quantity=Quantity(name=tr("completions that are clipped"), share=True),
         advice=("completion_range",),
         source="GSPO, arXiv:2507.18071; huggingface/trl#3834",
@@ -254,7 +253,7 @@ _OURS = {
     ),
     "cap_below_one": Check(
         title=tr("A cap on the weight below 1"), quantity=Quantity(name=tr("cap on the weight")),
-        missing=knobs.no_cap, measure=knobs.cap, judge=knobs.judge_cap,
+        missing=policy.no_cap, measure=policy.cap, judge=policy.judge_cap,
         advice=("cap",),
         source="NovaSky-AI/SkyRL#553, huggingface/trl#4495",
     ),
