@@ -75,7 +75,6 @@ def save_checkpoint(run: Path, out: Path, *, number: int | None = None, poll: Ca
 
 
 def is_checkpoint(folder: Path) -> bool:
-    """Return whether ``folder`` contains a checkpoint."""
     return (folder / ABOUT).is_file() and (folder / RUN).is_file()
 
 
@@ -126,7 +125,6 @@ def _about(folder: Path) -> Mapping[str, Any]:
 
 
 def _sentence(number: int, about: Mapping[str, Any]) -> str:
-    """Return a sentence that says whether a run continues bit for bit from update ``number``."""
     before = {"GRPO Lab": about.get("program")}
     before |= {str(name): str(version) for name, version in about["versions"].items()}
     now = {"GRPO Lab": __version__, **installed(LIBRARIES)}

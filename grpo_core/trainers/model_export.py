@@ -66,9 +66,7 @@ def export_model(
     """Write the model of ``run`` as it was after update ``number`` into the new folder ``out``, with a model card.
 
     Args:
-        run: the run file of a model from a folder.
         out: the folder, which must not exist yet.
-        kind: one of :data:`KINDS`.
         number: number of the update; None for the last.
         poll: called between replayed updates; can raise an exception to stop.
 

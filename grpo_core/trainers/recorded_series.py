@@ -128,7 +128,6 @@ def logged_as(series: str, logged: Iterable[str]) -> list[str]:
 
 
 def of_table(table: Completions) -> dict[str, float]:
-    """Return the numbers that follow from the table of completions."""
     counted = np.ones(len(table.rewards), bool) if table.counted is None else table.counted
     scored = counted & np.isfinite(table.rewards)
     values: dict[str, float] = {}

@@ -45,7 +45,6 @@ def reweighted(step: Step, weights: Sequence[float], parts: np.ndarray | None = 
     """Return ``step`` with its reward functions summed under other ``weights``, and the resulting advantages.
 
     Args:
-        step: a recorded update with reward parts.
         weights: one for each of the K reward functions.
         parts: other scores, (B, K). By default those of the record.
     """

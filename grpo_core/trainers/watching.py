@@ -28,8 +28,6 @@ class Event:
 
     Attributes:
         name: name of the check, or :data:`AUDIT`.
-        title: what is wrong.
-        grade: severity.
         step: the trainer's number for the newest update.
         began: the trainer's number for the update in which it began; None if unknown.
         ended: whether it has been resolved.
@@ -48,7 +46,6 @@ class Event:
 
     @property
     def line(self) -> str:
-        """The event as a single line of text."""
         if self.ended:
             return tr("Step {step}: no longer found: {title}").format(step=self.step, title=self.title)
         head = tr("Step {step}: {title} ({grade}).").format(step=self.step, title=self.title, grade=self.grade.word)
@@ -64,7 +61,6 @@ class Watch:
     """A recorded run that is checked repeatedly, with everything found out about it so far.
 
     Attributes:
-        source: the run as last read.
         diagnosis: diagnosis of its updates; None before the first check.
         ended: set when the stop condition of the caller is met.
         read_at: time at which new data was last read, by ``time.monotonic``.
@@ -93,7 +89,6 @@ class Watch:
 
     @property
     def found(self) -> int:
-        """The number of current findings, including a deviating loss."""
         return len(self._found)
 
     def reopen(self, source: Source) -> None:

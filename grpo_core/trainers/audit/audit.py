@@ -38,7 +38,6 @@ class StepAudit:
     """The findings of an audit for one update: each of the trainer's numbers next to the recomputed one.
 
     Attributes:
-        position: its position, counted from 1.
         label: the trainer's number for the update.
         comparisons: every number of the trainer compared with ours.
         skipped: the reason why a comparison was not possible; empty if all were.
@@ -66,11 +65,9 @@ class Audit:
     """The audit of a complete run.
 
     Attributes:
-        steps: the audited updates.
         causes: causes of deviations, and those evident from the record itself, in order of priority.
         remainder: sentence that describes the pattern of unexplained deviations; empty if there are none.
         first_pass: number of tokens whose old log-probabilities were compared with those of the first pass.
-        figures: the trainer's own metrics, compared with those that follow from the record.
         put_right: the first deviating update compared with itself after correcting the named cause; None if no cause is
             named.
     """
@@ -98,7 +95,6 @@ class Audit:
 
     @property
     def compared(self) -> int:
-        """Number of comparisons."""
         return sum(len(step.comparisons) for step in self.steps)
 
     @property
@@ -133,7 +129,6 @@ def audit(
     """Recompute updates of a recorded run, compare them, and search for the causes of deviations.
 
     Args:
-        run: the recorded run.
         positions: updates to audit, counted from 1; by default all.
         progress: called with (updates done, total number of updates) after each update.
     """
@@ -147,11 +142,7 @@ def audit(
 
 
 class Auditing:
-    """An audit that processes one update after another.
-
-    Attributes:
-        updates: the run's updates, read on demand.
-    """
+    """An audit that processes one update after another."""
 
     def __init__(self, run: Source) -> None:
         self.updates = Updates(run)

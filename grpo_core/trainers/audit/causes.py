@@ -42,7 +42,6 @@ class Cause:
     """One cause, or a class of causes that this run cannot distinguish.
 
     Attributes:
-        grade: "named", "possible" or "suspected".
         claims: the claims, one for each cause of the class, the simplest first.
         since: the trainer's number for the first affected update; None if that is the first update of the run.
         until: the trainer's number for the last affected update; None if that is the last update of the run.
@@ -59,7 +58,6 @@ class Cause:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the causes of the class."""
         return tuple(dict.fromkeys(done.cause for claim in self.claims for done in done_in(claim)))
 
     @property
@@ -94,7 +92,6 @@ class Departing:
     """An update whose numbers of one kind have been compared.
 
     Attributes:
-        position: its position, counted from 1.
         label: the trainer's number for the update.
         excess: the largest difference, relative to the rounding tolerance; if it is above 1, the update deviates.
     """

@@ -29,7 +29,6 @@ def why_not(source: Source) -> str:
 
 
 def as_text(source: Source, result: Audit) -> str:
-    """Return the audit in sentences."""
     head = plural(
         "{title}: {source}, {count} update, {compared} numbers compared.",
         "{title}: {source}, {count} updates, {compared} numbers compared.",
@@ -143,7 +142,6 @@ def _given(result: Audit) -> Iterator[str]:
 
 
 def as_json(source: Source, result: Audit) -> dict[str, Any]:
-    """Return the audit as JSON-serializable values."""
     departing = result.first
     first = None
     if departing is not None:

@@ -51,8 +51,6 @@ class Explanation:
 
     Attributes:
         changes: changes with their parameters, in the order in which they are applied; empty for a factor alone.
-        factor: the factor; None if there is none.
-        value: value of the factor.
         cost: its complexity, lower for fewer and rounder numbers.
     """
 
@@ -73,7 +71,6 @@ class Search:
     Attributes:
         updates: updates to search, those with the largest deviations first.
         measure: function that computes the numbers of an update under a change.
-        changes, factors: candidates.
     """
 
     def __init__(

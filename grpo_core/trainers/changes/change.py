@@ -27,7 +27,6 @@ class Change:
         starts: starting points for fitting its parameters; empty if it has none.
         low, high: bounds of every parameter.
         added: (N, M), an addition to each micro-batch's loss that a step cannot represent, if any.
-        detail: variant of the cause, for its description.
     """
 
     name: str
@@ -71,7 +70,6 @@ def under(step: Step, **switches: Any) -> Step:
 
 
 def switched(name: str, part: str, detail: str = "", **switches: Any) -> Change:
-    """Return a change that sets ``switches`` in the objective."""
     return Change(name=name, part=part, detail=detail, apply=lambda update, step, n, p: under(step, **switches))
 
 

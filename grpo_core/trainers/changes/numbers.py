@@ -42,7 +42,6 @@ class Update:
     """One recorded update.
 
     Attributes:
-        step: the update as recorded.
         theirs: (N, M), the trainer's loss of each micro-batch, NaN if not recorded; None if the losses cannot be
             compared.
         skipped: the reason why the losses cannot be compared; empty if they can.
@@ -103,7 +102,6 @@ class Numbers:
 
     @property
     def ours(self) -> np.ndarray:
-        """Our numbers, (K,)."""
         return np.asarray(self.columns @ self.coefficients)
 
     def scaled(self, columns: Sequence[int], by: float) -> Numbers:
@@ -127,7 +125,6 @@ def of_loss(update: Update, apply: Apply | None = None, added: np.ndarray | None
     """Compute the loss of each micro-batch.
 
     Args:
-        update: the update, with the trainer's losses.
         apply: the change to apply, if any.
         added: (N, M), an addition to each micro-batch's loss.
 

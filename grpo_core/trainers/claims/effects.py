@@ -102,7 +102,6 @@ COUNTS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 
 
 def counted(data: Sides, name: str) -> int:
-    """Return the number of tokens of one of the :data:`COUNTS`."""
     return int(COUNTS[name](*pushes(data, surrogate=name != "turned")[:2]).sum())
 
 

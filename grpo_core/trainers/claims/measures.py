@@ -148,7 +148,6 @@ def _largest_share(data: Run, v: Any, which: int) -> bool:
 
 
 def _logged(data: Run, v: Any, concept: str) -> list[float]:
-    """Return the logged values of a quantity from update ``v.since`` on."""
     known = [update.logged(concept) for update in data if update.label >= v.since]
     return [value for value in known if value is not None and np.isfinite(value)]
 

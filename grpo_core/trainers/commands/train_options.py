@@ -26,7 +26,6 @@ from grpo_core.trainers.hf.reading import read_model
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add ``--model`` and ``--checkpoint`` to the options of ``train``."""
     parser.add_argument(
         "--model",
         metavar="FOLDER",
@@ -40,7 +39,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_script_command(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add ``trl-script`` to the commands."""
     script = add("trl-script", "write a TRL training script with these settings", write_script)
     script.set_defaults(language=False)
     script.add_argument("--model", metavar="FOLDER", required=True, help="the folder of your own model")

@@ -27,7 +27,6 @@ class Row:
     """A link of the chain, as a row of :data:`CHAIN`.
 
     Attributes:
-        title: what the link is about.
         measure: the check whose measure is the figure of the link.
         breaks: the checks that show, by a serious finding, that it breaks; a part of one after a colon.
         shown_by: what would have to be recorded to see it, as a sentence.
@@ -43,7 +42,6 @@ class Row:
     logged: str = ""
 
     def broken_by(self, finding: Finding) -> bool:
-        """Return whether a finding is about this link."""
         kind = str(getattr(finding.what[0], "kind", "")).replace("not_finite", "non_finite")
         return finding.check in self.breaks or kind in self.breaks
 
@@ -94,8 +92,6 @@ def chain(
     """Return the links of the chain, in order.
 
     Args:
-        findings, ended: the current findings and those that have ended.
-        measures: the measures of each check.
         missing: why a check could not measure anything.
         rewards: the mean reward of each update that has one and, if known, its share of what the task pays.
     """

@@ -31,7 +31,6 @@ class Measure:
 
     Attributes:
         label: the trainer's number for the update.
-        value: the number that is judged.
         more: further data for the judgement.
         evidence: the instances that show the problem most clearly.
     """
@@ -43,7 +42,6 @@ class Measure:
 
     @classmethod
     def of(cls, update: Update, value: float, *evidence: Evidence, **more: Any) -> Measure:
-        """Return the measurement of ``update``."""
         return cls(label=update.label, value=value, more=more, evidence=evidence)
 
 
@@ -78,12 +76,10 @@ class Check:
     """A check for one possible problem of a run.
 
     Attributes:
-        title: the displayed title.
         missing: function that returns a sentence about what an update lacks for the check; empty if nothing.
         measure: function that measures one update; None if there is nothing to measure.
         judge: function from the measures of all updates, in order, to a verdict; None if nothing is wrong.
         quantity: the quantity that ``measure`` returns; None if no single number per update is judged.
-        source: where this problem is described.
         advice: what to change, keys of :data:`.ADVICE`, unless the verdict has its own.
         change: the same as words, for the check of a package.
         of_texts: whether it looks for faults of texts, which a completion of a single token cannot have.
@@ -116,7 +112,6 @@ class Check:
     follows: tuple[str, ...] = ()
 
     def not_measurable(self, update: Update) -> str:
-        """Return why the update cannot be measured. Empty if it can."""
         if self.of_texts and update.settings.recorded.longest == 1:  # such as an action of a bandit
             return tr("Every completion is a single token.")
         return self.missing(update)
@@ -240,8 +235,6 @@ def lasting(measures: Sequence[Measure], bad: Bad, least: int) -> Sequence[Measu
     """Return the measures from the beginning of a problem that has not ended.
 
     Args:
-        measures: measures of the updates, in order.
-        bad: function that decides whether an update is bad.
         least: minimum number of bad updates, as in :func:`spans`.
 
     Returns:

@@ -28,7 +28,6 @@ def diagnose(
     """Diagnose a recorded run.
 
     Args:
-        source: the run.
         positions: updates to diagnose, counted from 1; by default all.
         progress: called with (updates done, total number of updates) after each update.
     """
@@ -144,7 +143,6 @@ class Diagnosing:
 
 
 def _without_replaced(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings without those that another finding replaces."""
     found = {finding.check for finding in findings}
     return [finding for finding in findings if not found.intersection(CHECKS[finding.check].said_by)]
 

@@ -40,17 +40,13 @@ class Finding:
 
     Attributes:
         check: name of the check, a key of ``CHECKS``.
-        title: the check's title.
-        grade: severity.
         what: one or more claims that describe the problem.
         began: the trainer's number for the update in which the problem began.
         last: the trainer's number for the last update with the problem; None if it is the last one measured. The
             claims are about the run up to this update.
         ended: whether the problem is over.
         advice: the claims that ``change`` consists of; empty if a package's check gave words alone.
-        evidence: instances of the problem.
         change: advice on what to change, as words.
-        source: where this problem is described.
         course: the check's measurements over the run, (trainer's number, value) each, in order; for a long run the
             largest value of each section.
     """
@@ -74,7 +70,6 @@ class Finding:
 
     @property
     def sentence(self) -> str:
-        """The claims as sentences with numbers."""
         said = told(self.what)
         if self.last is None:
             return said
@@ -82,7 +77,6 @@ class Finding:
 
     @property
     def when(self) -> str:
-        """The steps of the problem, as a phrase."""
         if self.last is None:
             return tr("from step {began}").format(began=self.began)
         return tr("step {began} to {last}").format(began=self.began, last=self.last)
@@ -93,8 +87,6 @@ class Healthy:
     """A check that found nothing.
 
     Attributes:
-        check: the check's name.
-        title: the check's title.
         measured: claim about the range of its measure; None if the check does not judge a single number per update, or
             if that number led to another check's finding.
     """
@@ -109,8 +101,6 @@ class NotLookedAt:
     """A check for which the source lacks data.
 
     Attributes:
-        check: the check's name.
-        title: the check's title.
         why: what is missing, as a sentence.
     """
 
@@ -124,7 +114,6 @@ class Diagnosis:
     """The complete diagnosis of a run.
 
     Attributes:
-        updates: number of examined updates.
         chain: the links from a reward to a better policy, in order.
         findings: the findings, worst first, and causes before their effects.
         ended: the findings that are over, in the order of the checks. They count as notices.
@@ -143,7 +132,6 @@ class Diagnosis:
 
     @property
     def serious(self) -> bool:
-        """Whether there is a serious finding."""
         return any(finding.grade is Grade.SERIOUS for finding in self.findings)
 
     @property

@@ -27,7 +27,6 @@ SHOWN = 3
 
 
 def no_rewards(update: Update) -> str:
-    """Return why the rewards of groups are unknown."""
     if update.table is None:
         return update.why_no_table
     if not np.isfinite(update.table.rewards).any():
@@ -156,7 +155,6 @@ def _sorts(measure: Measure, low: float, high: float) -> list[str]:
     """Classify the dead groups of an update.
 
     Args:
-        measure: the update.
         low, high: the lowest and the highest reward of the run, for groups of a task whose range is unknown.
     """
     return [

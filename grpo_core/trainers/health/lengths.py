@@ -19,7 +19,6 @@ from grpo_core.trainers.health.update import Update
 
 
 def no_length(update: Update) -> str:
-    """Return why lengths are unknown. Empty if they are known."""
     if _length(update) is not None:
         return ""
     return update.why_no_table or tr("The lengths of the completions in tokens are not recorded.")
@@ -33,7 +32,6 @@ def _length(update: Update) -> float | None:
 
 
 def length(update: Update) -> Measure | None:
-    """Measure the mean length in tokens."""
     value = _length(update)
     if value is None or not math.isfinite(value):
         return None
@@ -60,7 +58,6 @@ def changed(measures: Sequence[Measure], least: float) -> tuple[float, float, in
     """Return the change of a length from the first to the last third of a run. None if it is small or could be chance.
 
     Args:
-        measures: measures whose values are lengths.
         least: minimum change relative to the initial length.
 
     Returns:
@@ -77,7 +74,6 @@ def changed(measures: Sequence[Measure], least: float) -> tuple[float, float, in
 
 
 def no_limit(update: Update) -> str:
-    """Return why the completions that were cut off are unknown. Empty if they are known."""
     if _cut(update) is not None:
         return ""
     return update.why_no_table or tr("Which completions reached a limit is not recorded.")
@@ -96,7 +92,6 @@ def _cut(update: Update) -> tuple[float, int] | None:
 
 
 def no_ends(update: Update) -> str:
-    """Return why it is unknown on which tokens completions end. Empty if it is known."""
     if update.step is None:
         return update.why_no_step
     task = update.settings.recorded
@@ -242,7 +237,6 @@ def _lower_end(share: float, count: int) -> float:
 
 
 def no_lengths(update: Update) -> str:
-    """Return why rewards cannot be compared with lengths. Empty if they can."""
     if why := no_rewards(update):
         return why
     assert update.table is not None

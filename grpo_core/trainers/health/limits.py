@@ -123,12 +123,10 @@ LIMITS: dict[str, Limit] = {
 
 
 def limit(name: str) -> float:
-    """Return the value of a threshold."""
     return LIMITS[name].value
 
 
 def grade(name: str) -> Grade:
-    """Return the grade of a finding beyond a threshold."""
     found = LIMITS[name].grade
     assert found is not None, f"{name} is no limit of a finding"
     return found

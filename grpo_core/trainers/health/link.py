@@ -21,7 +21,6 @@ class State(StrEnum):
 
     @property
     def word(self) -> str:
-        """The state as displayed to users."""
         return {
             State.HOLDS: tr("holds"),
             State.BREAKS: tr("breaks"),
@@ -36,8 +35,6 @@ class Link:
 
     Attributes:
         name: name of the link, as in ``CHAIN``.
-        title: what the link is about.
-        state: what the record shows of it.
         what: the figures, as claims about the run or about the course of a measure.
         why: a sentence on what is missing; empty if nothing is.
         check: the check whose finding says that it breaks; empty if it does not.
@@ -59,7 +56,6 @@ class Link:
 
     @property
     def line(self) -> str:
-        """The link in a line of text."""
         state = self.state.word
         if self.began is not None:
             state = (

@@ -87,7 +87,6 @@ def judge_zero(kind: str, measures: Sequence[Measure], settings: Settings) -> Ve
 
 
 def no_signal(update: Update) -> str:
-    """Return why the tokens that learn from an advantage are unknown. Empty if they are known."""
     if update.step is None:
         return update.why_no_step
     return "" if update.signals is not None else tr("No advantages are recorded.")
@@ -127,7 +126,6 @@ def judge_left(measures: Sequence[Measure], settings: Settings) -> Verdict | Non
 
 
 def no_weights(update: Update) -> str:
-    """Return why importance weights cannot be recomputed. Empty if they can."""
     if update.step is None:
         return update.why_no_step
     known = weights_by_settings(update.step) is not None
@@ -160,7 +158,6 @@ def judge_otherwise(measures: Sequence[Measure], settings: Settings) -> Verdict 
 
 
 def no_push(update: Update) -> str:
-    """Return why the push on tokens is unknown. Empty if it is known."""
     if why := no_signal(update):
         return why
     if not update.settings.recorded.names_loss:
@@ -179,7 +176,6 @@ def push(update: Update) -> Measure | None:
 
 
 def no_norm(update: Update) -> str:
-    """Return an explanation if the trainer reported no norm of the gradient. Empty if it did."""
     return "" if _norms(update) else tr("The trainer's gradient norm (grad_norm) is not recorded.")
 
 
@@ -210,19 +206,16 @@ def judge_norm(measures: Sequence[Measure], settings: Settings) -> Verdict | Non
 
 
 def no_rate(update: Update) -> str:
-    """Return an explanation if the learning rate is not logged. Empty if it is."""
     return "" if update.logged("learning_rate") is not None else tr("The learning rate is not logged.")
 
 
 def rate(update: Update) -> Measure:
-    """Measure the logged learning rate."""
     value = update.logged("learning_rate") or 0.0
     seen = update.evidence(tr("the learning rate is {value:.3g}").format(value=value))
     return Measure.of(update, value, seen)
 
 
 def not_scored_again(update: Update) -> str:
-    """Return why it is unknown whether the policy moved. Empty if it can be known."""
     if update.step is None:
         return update.why_no_step
     if within(update.step) is None and not update.first_tokens and update.step.ref_logp is None:
@@ -290,7 +283,6 @@ def judge_moved(measures: Sequence[Measure], settings: Settings) -> Verdict | No
 
 
 def no_start(update: Update) -> str:
-    """Return why the distance of the starting policy from the reference is unknown. Empty if it is known."""
     step = update.step
     if step is None:
         return update.why_no_step

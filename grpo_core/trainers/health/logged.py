@@ -29,7 +29,6 @@ def _measure(update: Update, value: float | None, concept: str, **more: float | 
 
 
 def no_groups(update: Update) -> str:
-    """Return why the share of groups with equal rewards is not taken from the log. Empty if it is."""
     if update.table is not None:
         return RECORDED
     known = update.logged("dead_groups") is not None or update.logged("reward_std") is not None
@@ -68,14 +67,12 @@ def _grade(measures: Sequence[Measure], since: Sequence[Measure]) -> Grade:
 
 
 def no_clips(update: Update) -> str:
-    """Return why the share of clipped tokens is not taken from the log. Empty if it is."""
     if update.step is not None:
         return RECORDED
     return "" if clipped_share(update.logged) is not None else tr("The share of clipped tokens is not logged.")
 
 
 def clips(update: Update) -> Measure | None:
-    """Measure the logged share of clipped tokens."""
     return _measure(update, clipped_share(update.logged), "clipped")
 
 
@@ -92,7 +89,6 @@ def judge_clips(measures: Sequence[Measure], settings: Settings) -> Verdict | No
 
 
 def no_gap(update: Update) -> str:
-    """Return why the difference between sampler and trainer is not taken from the log. Empty if it is."""
     table, step = update.table, update.step
     if (step is not None and step.sampling_logp is not None) or (table is not None and table.sampling_logp is not None):
         return RECORDED
@@ -100,7 +96,6 @@ def no_gap(update: Update) -> str:
 
 
 def gap(update: Update) -> Measure | None:
-    """Measure the logged mean difference between the log-probabilities of sampler and trainer."""
     return _measure(update, update.logged("sampler_gap"), "sampler_gap")
 
 

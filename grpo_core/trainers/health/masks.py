@@ -18,7 +18,6 @@ from grpo_core.trainers.health.update import LONGEST_QUOTE, Update
 
 
 def no_masks(update: Update) -> str:
-    """Describe what must be recorded to determine who wrote the tokens in the loss, or return an empty string."""
     if update.table is None:
         return update.why_no_table
     if not any(turn.in_loss for turns in _turns(update) for turn in turns):
@@ -58,10 +57,6 @@ def unwritten(update: Update) -> Measure | None:
 
 
 def no_answers(update: Update) -> str:
-    """Describe what would have to be recorded to determine whether the mask excludes anything.
-
-    Return an empty string if nothing is missing.
-    """
     if update.table is None or update.step is None:
         return update.why_no_table or update.why_no_step
     return "" if _answered(update).any() else tr("There are no recorded completions in which a tool or a user answers.")

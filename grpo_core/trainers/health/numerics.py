@@ -92,7 +92,6 @@ def judge_non_finite(measures: Sequence[Measure], settings: Settings) -> Verdict
 
 
 def no_old(update: Update) -> str:
-    """Return why the old policy cannot be compared with the first pass."""
     if update.step is None:
         return update.why_no_step
     used = update.used(0)
@@ -117,7 +116,6 @@ def first_pass(update: Update) -> Measure | None:
 
 
 def is_apart(measure: Measure, first: Measure) -> bool:
-    """Return whether the first pass differs from the old policy."""
     return bool(measure.value > measure.more["limit"])
 
 
@@ -132,7 +130,6 @@ def judge_first_pass(measures: Sequence[Measure], settings: Settings) -> Verdict
 
 
 def no_sampler(update: Update) -> str:
-    """Return why the sampler cannot be compared with the trainer."""
     table, scored = update.table, update.step is not None and update.step.sampling_logp is not None
     if (
         table is not None
@@ -176,7 +173,6 @@ def sampler(update: Update) -> Measure | None:
 
 
 def is_far(measure: Measure, first: Measure) -> bool:
-    """Return whether the sampler differs from the trainer."""
     return bool(measure.value > limit("sampler") or measure.more["far"] > limit("sampler_far"))
 
 
@@ -239,7 +235,6 @@ def _like_half(values: np.ndarray) -> bool:
 
 
 def no_versions(update: Update) -> str:
-    """Describe what would have to be recorded to determine the age of samples, or return an empty string."""
     if update.table is None:
         return update.why_no_table
     known = update.table.staleness

@@ -27,7 +27,6 @@ NO_LOSS = tr("The settings of the loss are not recorded.")
 
 
 def no_entropy(update: Update) -> str:
-    """Return why the entropy is unknown."""
     if _entropy(update) is not None:
         return ""
     return update.why_no_step or tr("The entropy of the policy is not recorded.")
@@ -52,7 +51,6 @@ def _entropy(update: Update) -> float | None:
 
 
 def entropy(update: Update) -> Measure | None:
-    """Measure the mean entropy."""
     value = _entropy(update)
     if value is None or not np.isfinite(value):
         return None
@@ -63,7 +61,6 @@ def entropy(update: Update) -> Measure | None:
 
 
 def is_collapsed(measure: Measure, first: Measure) -> bool:
-    """Return whether the entropy is a small fraction of its initial value."""
     return measure.value <= limit("entropy_collapsed") * first.value
 
 
@@ -119,12 +116,10 @@ def judge_blow_up(measures: Sequence[Measure], settings: Settings) -> Verdict | 
 
 
 def is_blown_up(measure: Measure, first: Measure) -> bool:
-    """Return whether the entropy is a multiple of its initial value."""
     return measure.value >= max(limit("entropy_blown_up") * first.value, first.value + limit("entropy_more"))
 
 
 def no_later_pass(update: Update) -> str:
-    """Return why nothing can be clipped, or why that is unknown. Empty if tokens can be clipped."""
     if update.step is None:
         return update.why_no_step
     if not update.settings.recorded.names_loss:
@@ -142,7 +137,6 @@ def no_later_pass(update: Update) -> str:
 
 
 def _ratios_are_one(update: Update) -> bool:
-    """Return whether every ratio of the first pass is 1 in single precision."""
     ratio = update.terms[0].ratio[update.used(0)]
     return bool((np.abs(ratio - 1) <= limit("one")).all())
 
@@ -198,7 +192,6 @@ def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | 
 
 
 def no_cap(update: Update) -> str:
-    """Return why the loss has no cap on weights, or why that is unknown. Empty if it has one."""
     if not update.settings.recorded.names_loss:
         return NO_LOSS
     clip = SURROGATES[update.settings.objective.surrogate].clip
@@ -208,7 +201,6 @@ def no_cap(update: Update) -> str:
 
 
 def cap(update: Update) -> Measure:
-    """Measure the cap."""
     value = update.settings.objective.clip_high
     return Measure.of(update, value, update.evidence(tr("the cap is {cap:g}").format(cap=value)))
 
@@ -229,7 +221,6 @@ def _no_range(update: Update) -> str:
 
 
 def no_ratio_of_completions(update: Update) -> str:
-    """Return why no clip applies to ratios of full completions. Empty if one does."""
     if not update.settings.recorded.names_loss:
         return NO_LOSS
     level = LEVELS[update.settings.objective.level]
@@ -273,7 +264,6 @@ def judge_reach(measures: Sequence[Measure], settings: Settings) -> Verdict | No
 
 
 def no_range_of_tokens(update: Update) -> str:
-    """Return why no clip applies to ratios of individual tokens. Empty if one does."""
     if LEVELS[update.settings.objective.level].of_completion:
         return tr("The ratio is per completion.")
     return _no_range(update) or no_later_pass(update)
@@ -292,7 +282,6 @@ def judge_range_of_completions(measures: Sequence[Measure], settings: Settings) 
 
 
 def no_reference(update: Update) -> str:
-    """Return why the distance from a reference is unknown. Empty if it is known."""
     if update.step is None:
         return update.why_no_step
     if update.step.ref_logp is None:

@@ -17,7 +17,6 @@ from grpo_core.trainers.health.link import State
 
 
 def as_text(source: Source, result: Diagnosis) -> str:
-    """Return the diagnosis in sentences."""
     lines = [headline(source, result), *filter(None, [result.caution])]
     lines += ["", CHAIN_TITLE, *(f"- {link.line}" for link in result.chain)] if result.chain else []
     for n, finding in enumerate((*result.findings, *result.ended)):
@@ -107,7 +106,6 @@ def place(one: Evidence) -> str:
 
 
 def as_json(source: Source, result: Diagnosis) -> dict[str, Any]:
-    """Return the diagnosis as JSON-serializable values."""
     return {
         "run": source.title,
         "source": source.settings.recorded.source,

@@ -49,7 +49,6 @@ def judge_unscored(measures: Sequence[Measure], settings: Settings) -> Verdict |
 
 
 def no_parts(update: Update) -> str:
-    """Return why reward functions are not recorded separately."""
     if update.table is None:
         return update.why_no_table
     if update.table.reward_parts is None or update.table.reward_parts.shape[1] < 2:
@@ -58,7 +57,6 @@ def no_parts(update: Update) -> str:
 
 
 def no_advantage(update: Update) -> str:
-    """Return why advantages are unknown."""
     if update.table is None:
         return update.why_no_table
     advantage = update.table.advantage
@@ -244,7 +242,6 @@ def judge_far_rewards(measures: Sequence[Measure], settings: Settings) -> Verdic
 
 
 def no_answers(update: Update) -> str:
-    """Return why completions cannot be compared with the right answers. Empty if they can."""
     if why := no_rewards(update):
         return why
     assert update.table is not None

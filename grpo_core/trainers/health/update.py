@@ -29,12 +29,10 @@ class Update:
 
     Attributes:
         label: the trainer's number for the update.
-        settings: settings of the training.
         table: its completions; None if none are recorded.
         why_no_table: a sentence that says why there is no table; empty if there is one.
         step: its tokens; None if the source only contains text.
         why_no_step: a sentence that says why there is no step; empty if there is one.
-        reports: the trainer's reports.
         vocabulary: the text of each token by token ID, (V,); empty if the source has no text.
     """
 
@@ -149,7 +147,6 @@ def read(source: Source, position: int, vocabulary: tuple[str, ...]) -> Update:
     """Read the update at ``position``.
 
     Args:
-        source: the run.
         position: position of the update, counted from 1.
         vocabulary: the source's vocabulary, passed in because it takes a long time to read and is the same for every
             update.
