@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from grpo_core.config import Settings
+from grpo_core.errors import shortened
 from grpo_core.foreign.trajectory import Turn
 from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.faults import Fault
@@ -51,8 +52,8 @@ def unwritten(update: Update) -> Measure | None:
             "{count} tokens from a turn of “{role}” are in the loss",
             turn.in_loss or 0,
         ).format(count=turn.in_loss, role=turn.role)
-        text = turn.text if len(turn.text) <= LONGEST_QUOTE else turn.text[: LONGEST_QUOTE - 1] + "…"
-        evidence.append(Evidence(step=update.label, what=what, row=row + 1, quote=text))
+        quote = shortened(turn.text, LONGEST_QUOTE)
+        evidence.append(Evidence(step=update.label, what=what, row=row + 1, quote=quote))
     return Measure.of(update, share, *evidence, others=sum(others), counted=counted)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from grpo_core import recompute
 from grpo_core.config import Settings
-from grpo_core.errors import GrpoError, NotRecordedError
+from grpo_core.errors import GrpoError, NotRecordedError, shortened
 from grpo_core.foreign.recording import Completions, Report, Source
 from grpo_core.kl import EXACT
 from grpo_core.objective import Terms
@@ -138,9 +138,7 @@ class Update:
     def quote(self, row: int) -> str:
         """Return the text of a completion, shortened. Empty if none is recorded."""
         text = None if self.table is None else self.table.completions[row]
-        if text is None:
-            return ""
-        return text if len(text) <= LONGEST_QUOTE else text[: LONGEST_QUOTE - 1] + "…"
+        return "" if text is None else shortened(text, LONGEST_QUOTE)
 
 
 def read(source: Source, position: int, vocabulary: tuple[str, ...]) -> Update:
