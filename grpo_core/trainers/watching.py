@@ -15,7 +15,7 @@ from grpo_core.text import tr
 from grpo_core.trainers.audit.audit import Auditing
 from grpo_core.trainers.audit.causes import SUSPECTED
 from grpo_core.trainers.health.diagnose import Diagnosing
-from grpo_core.trainers.health.finding import Diagnosis, Finding
+from grpo_core.trainers.health.finding import Diagnosis
 from grpo_core.trainers.health.grade import Grade
 
 AUDIT = "audit"
@@ -136,7 +136,18 @@ class Watch:
     def _compared(self) -> Iterator[Event]:
         self.diagnosis = self._diagnosing.result(self.source.settings)
         newest = self.source.labels[-1]
-        now = {finding.check: _of_finding(finding, newest) for finding in self.diagnosis.findings}
+        now = {
+            one.check: Event(
+                name=one.check,
+                title=one.title,
+                grade=one.grade,
+                step=newest,
+                began=one.began,
+                what=one.sentence,
+                change=one.change,
+            )
+            for one in self.diagnosis.findings
+        }
         now |= self._departure(newest)
         before, self._found = self._found, now
         for name, event in now.items():
@@ -179,15 +190,3 @@ class Watch:
             change=causes[0].remedy if causes else "",
         )
         return {AUDIT: event}
-
-
-def _of_finding(finding: Finding, newest: int) -> Event:
-    return Event(
-        name=finding.check,
-        title=finding.title,
-        grade=finding.grade,
-        step=newest,
-        began=finding.began,
-        what=finding.sentence,
-        change=finding.change,
-    )

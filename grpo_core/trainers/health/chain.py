@@ -95,39 +95,31 @@ def chain(
         missing: why a check could not measure anything.
         rewards: the mean reward of each update that has one and, if known, its share of what the task pays.
     """
-    links = [_link(name, row, findings, ended, measures, missing) for name, row in CHAIN.items()]
-    return (*links, _reward(rewards))
 
+    def shown(name: str, row: Row) -> Link:
+        link = partial(Link, name=name, title=row.title)
+        known = [f for f in findings if row.broken_by(f)]
+        now = next((f for f in known if f.grade is Grade.SERIOUS), None)
+        found = now or next((f for f in ended if row.past and row.broken_by(f)), None)
+        if found is not None:
+            last = found.last if found.ended else None
+            return link(state=State.BREAKS, what=found.what[:1], check=found.check, began=found.began, last=last)
+        dead = next((f for f in known if f.check in ("dead_groups_right", "dead_groups_logged")), None)
+        if dead is not None:
+            why = tr("They are solved.") if dead.check == "dead_groups_right" else ""
+            return link(state=State.NOT_SHOWN, what=dead.what, why=why)
+        known_by = (name for name in (row.measure, row.logged) if name)
+        figure = next(filter(None, (CHECKS[one].measured(measures[one]) for one in known_by)), None)
+        if figure is not None:
+            return link(state=State.HOLDS, what=(figure,))
+        why = missing.get(row.measure, "")
+        if why == SAME_PROGRAM:
+            return link(state=State.HOLDS, why=why)
+        if why == CHECKS[row.measure].absent:
+            return link(state=State.NOT_SHOWN, why=why)
+        return link(state=State.HIDDEN, why=" ".join(filter(None, (why, row.shown_by))))
 
-def _link(
-    name: str,
-    row: Row,
-    findings: Sequence[Finding],
-    ended: Sequence[Finding],
-    measures: Mapping[str, Sequence[Measure]],
-    missing: Mapping[str, str],
-) -> Link:
-    link = partial(Link, name=name, title=row.title)
-    known = [f for f in findings if row.broken_by(f)]
-    now = next((f for f in known if f.grade is Grade.SERIOUS), None)
-    found = now or next((f for f in ended if row.past and row.broken_by(f)), None)
-    if found is not None:
-        last = found.last if found.ended else None
-        return link(state=State.BREAKS, what=found.what[:1], check=found.check, began=found.began, last=last)
-    dead = next((f for f in known if f.check in ("dead_groups_right", "dead_groups_logged")), None)
-    if dead is not None:
-        why = tr("They are solved.") if dead.check == "dead_groups_right" else ""
-        return link(state=State.NOT_SHOWN, what=dead.what, why=why)
-    known_by = (name for name in (row.measure, row.logged) if name)
-    figure = next(filter(None, (CHECKS[one].measured(measures[one]) for one in known_by)), None)
-    if figure is not None:
-        return link(state=State.HOLDS, what=(figure,))
-    why = missing.get(row.measure, "")
-    if why == SAME_PROGRAM:
-        return link(state=State.HOLDS, why=why)
-    if why == CHECKS[row.measure].absent:
-        return link(state=State.NOT_SHOWN, why=why)
-    return link(state=State.HIDDEN, why=" ".join(filter(None, (why, row.shown_by))))
+    return (*(shown(name, row) for name, row in CHAIN.items()), _reward(rewards))
 
 
 def _reward(rewards: Sequence[tuple[float, float | None]]) -> Link:

@@ -231,17 +231,17 @@ def against(name: str, compared: Callable[[float, float], bool] = operator.ge) -
     return lambda measure, first: compared(measure.value, limit(name))
 
 
-def lasting(measures: Sequence[Measure], bad: Bad, least: int) -> Sequence[Measure]:
+def lasting(measures: Sequence[Measure], bad: Bad, least: int = 2) -> Sequence[Measure]:
     """Return the measures from the beginning of a problem that has not ended.
 
     Args:
-        least: minimum number of bad updates, as in :func:`spans`.
+        least: minimum number of bad updates, as in :func:`spans`; if there are fewer updates, all must be bad.
 
     Returns:
         The measures from the first bad update of the last of the :func:`spans` to the end of the run; empty if that
         has ended or if there is none.
     """
-    found = spans([bad(measure, measures[0]) for measure in measures], least)
+    found = spans([bad(measure, measures[0]) for measure in measures], min(least, len(measures)))
     return measures[found[-1].first :] if found and not found[-1].ended else []
 
 

@@ -98,7 +98,7 @@ def judge(sort: str, measures: Sequence[Measure], settings: Settings) -> Verdict
     "sparse" groups are wrong, and enough others have a signal.
     """
     kind = "wrong" if sort == "sparse" else sort
-    since = lasting(measures, against("dead"), min(2, len(measures)))
+    since = lasting(measures, against("dead"))
     groups = sum(m.more["groups"] for m in since)
     if groups < limit("groups"):
         return None

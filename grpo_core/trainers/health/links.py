@@ -78,7 +78,7 @@ def given(update: Update) -> Measure | None:
 
 def judge_zero(kind: str, measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for updates whose measure is 0. ``kind`` is the claim about them."""
-    since = lasting(measures, is_zero, min(2, len(measures)))
+    since = lasting(measures, is_zero)
     if not since:
         return None
     count = sum(is_zero(m, m) for m in since)
@@ -110,7 +110,7 @@ def left(update: Update) -> Measure | None:
 
 def judge_left(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for masks and weights that leave little of the loss."""
-    since = lasting(measures, is_gone, min(2, len(measures)))
+    since = lasting(measures, is_gone)
     if not since:
         return None
     silent, weighed = ([m for m in since if bool(m.more["tokens"]) is counts] for counts in (False, True))
@@ -146,7 +146,7 @@ def otherwise(update: Update) -> Measure | None:
 
 def judge_otherwise(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for importance weights that do not follow from the log-probabilities."""
-    since = lasting(measures, is_otherwise, min(2, len(measures)))
+    since = lasting(measures, is_otherwise)
     if not since:
         return None
     first, figures = since[0].label, [(m.value, m.more["theirs"], m.more["ours"]) for m in since]
@@ -330,7 +330,7 @@ def is_reference(measure: Measure, first: Measure) -> bool:
 
 def judge_delivered(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for a sampler that has the weights of the reference."""
-    since = [m for m in lasting(measures, is_reference, min(2, len(measures))) if np.isfinite(m.value)]
+    since = [m for m in lasting(measures, is_reference) if np.isfinite(m.value)]
     if not since:
         return None
     gap, away = max(m.value for m in since), float(np.mean([m.more["other"] for m in since]))

@@ -45,7 +45,7 @@ def groups(update: Update) -> Measure | None:
 
 def judge_groups(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for many groups with equal rewards."""
-    since = lasting(measures, against("dead"), min(2, len(measures)))
+    since = lasting(measures, against("dead"))
     if not since:
         return None
     of_spread = [m for m in since if m.more["spread"] is not None]
@@ -80,7 +80,7 @@ def judge_clips(measures: Sequence[Measure], settings: Settings) -> Verdict | No
     """Check for steps in which most tokens are clipped. Unless the settings say so, the ratio may be of completions."""
     of_tokens = settings.recorded.names_loss and not LEVELS[settings.objective.level].of_completion
     names = ("clipped" if of_tokens else "clipped_completions", "clipped_many")
-    spans = ((name, lasting(measures, against(name), min(2, len(measures)))) for name in names)
+    spans = ((name, lasting(measures, against(name))) for name in names)
     name, since = next(((name, span) for name, span in spans if span), ("", []))
     if not since:
         return None
@@ -101,7 +101,7 @@ def gap(update: Update) -> Measure | None:
 
 def judge_gap(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for a sampler whose policy differs from the trained one."""
-    since = lasting(measures, against("sampler"), min(2, len(measures)))
+    since = lasting(measures, against("sampler"))
     if not since:
         return None
     what = Fault.of("sampler_logged", since=since[0].label, gap=float(np.mean([m.value for m in since])))

@@ -121,7 +121,7 @@ def is_apart(measure: Measure, first: Measure) -> bool:
 
 def judge_first_pass(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for a first pass that is not on-policy."""
-    since = lasting(measures, is_apart, min(2, len(measures)))
+    since = lasting(measures, is_apart)
     if not since:
         return None
     gap = float(np.mean([m.value for m in since]))
@@ -178,7 +178,7 @@ def is_far(measure: Measure, first: Measure) -> bool:
 
 def judge_sampler(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for a sampler whose policy differs from the trained one."""
-    since = lasting(measures, is_far, min(2, len(measures)))
+    since = lasting(measures, is_far)
     if not since:
         return None
     first, gap = since[0].label, float(np.mean([m.value for m in since]))
@@ -271,7 +271,7 @@ def _evidence(update: Update, row: int, age: float) -> Evidence:
 
 def judge_stale(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for samples of a policy that is too old."""
-    since = lasting(measures, is_stale, min(2, len(measures)))
+    since = lasting(measures, is_stale)
     if not since:
         return None
     mean, oldest = float(np.mean([m.value for m in since])), max(m.more["oldest"] for m in since)

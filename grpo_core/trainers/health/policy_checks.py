@@ -66,7 +66,7 @@ def is_collapsed(measure: Measure, first: Measure) -> bool:
 
 def judge_collapse(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for entropy that fell to a small fraction of its initial value."""
-    since = lasting(measures, is_collapsed, 2)
+    since = lasting(measures, is_collapsed)
     if not since or measures[0].value <= 0:
         return None
     least = min(since, key=lambda m: m.value)
@@ -174,7 +174,7 @@ def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     beyond["clipped_passes"] = lambda m, _: m.more["many"] > limit("clipped_passes")
     if LEVELS[settings.objective.level].of_completion:
         beyond = {"clipped_completions": against("clipped_completions")}
-    spans = ((name, lasting(measures, bad, min(2, len(measures)))) for name, bad in beyond.items())
+    spans = ((name, lasting(measures, bad)) for name, bad in beyond.items())
     name, since = next(((name, span) for name, span in spans if span), ("", []))
     if not since:
         return None
