@@ -103,7 +103,6 @@ def take_up(folder: Path, path: Path) -> str:
 
 
 def _weights(folder: Path) -> Path:
-    """Return the file that contains all weights of a checkpoint."""
     named = [path for path in sorted(folder.glob("*.safetensors")) if named_file(entry(path)) is not None]
     if len(named) != 1:
         raise RunFileError(

@@ -114,7 +114,6 @@ def _written(
 
 
 def _step(source: Source, position: int) -> tuple[Step | None, str]:
-    """Return the update, or None and the reason why it cannot be read."""
     try:
         step = source.step(position)
     except NotRecordedError as error:

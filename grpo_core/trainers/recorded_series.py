@@ -202,7 +202,6 @@ def of_reports(reports: Sequence[Report]) -> dict[str, float]:
 
 
 def metric(name: str) -> Metric:
-    """Return the description of a series of a recorded run."""
     if name.startswith(TRAINER):
         plain = name.removeprefix(TRAINER)
         return Metric(

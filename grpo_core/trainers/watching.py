@@ -30,7 +30,6 @@ class Event:
         name: name of the check, or :data:`AUDIT`.
         step: the trainer's number for the newest update.
         began: the trainer's number for the update in which it began; None if unknown.
-        ended: whether it has been resolved.
         what: what was observed, in sentences; empty if it has ended.
         change: what to change, in a sentence; empty if unknown.
     """
@@ -84,7 +83,6 @@ class Watch:
 
     @property
     def worst(self) -> Grade | None:
-        """The worst grade of the current findings, or None if there are none."""
         return min((event.grade for event in self._found.values()), key=lambda grade: grade.rank, default=None)
 
     @property

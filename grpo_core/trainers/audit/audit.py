@@ -38,7 +38,6 @@ class StepAudit:
     """The findings of an audit for one update: each of the trainer's numbers next to the recomputed one.
 
     Attributes:
-        label: the trainer's number for the update.
         comparisons: every number of the trainer compared with ours.
         skipped: the reason why a comparison was not possible; empty if all were.
         precision: precision of log-probabilities in the file, if lower than the trainer's; otherwise None.
@@ -188,7 +187,6 @@ class Auditing:
 
     @np.errstate(all="ignore")
     def result(self) -> Audit:
-        """Return the audit of the updates processed so far, with the causes of deviations."""
         steps = [self._taken[position] for position in sorted(self._taken)]
         measured = [step.measured for step in steps if step.measured is not None]
         seen = [one for step in steps for one in step.figures]

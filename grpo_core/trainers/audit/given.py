@@ -103,7 +103,6 @@ def misplaced(updates: Sequence[Measured], settings: Mapping[str, object]) -> It
 def _cause(
     name: str, *, detail: str = "", values: tuple[float, ...] = (), since: int | None = None, sure: bool = True
 ) -> Cause:
-    """Return a cause with its variant, its numbers, and the trainer's number for the first affected update."""
     claim = Misplaced(done=Done(cause=name, values=values, detail=detail))
     return Cause(grade=NAMED if sure else SUSPECTED, claims=(claim,), since=since)
 

@@ -55,7 +55,6 @@ class PutRight:
 
     @property
     def title(self) -> str:
-        """A heading that names the update and the pass."""
         return tr("Step {step}, pass {number}, as it was recorded and with the cause corrected:").format(
             step=self.step, number=self.number
         )

@@ -271,4 +271,3 @@ CAUSES: dict[str, Words] = {
         remedy=tr("Divide the logits by the sampling temperature wherever log-probabilities are computed."),
     ),
 }  # fmt: skip # table, one row per line
-"""All causes, by name."""

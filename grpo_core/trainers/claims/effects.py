@@ -166,7 +166,6 @@ EFFECTS: dict[str, Kind[Sides]] = {
         ),
     ),
 }
-"""The kinds of claims in this module, by name."""
 
 
 class Effect(Tabled[Sides]):

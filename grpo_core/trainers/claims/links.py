@@ -289,4 +289,3 @@ LINKS: dict[str, Kind[Run]] = {
         holds=_course_is,
     ),
 }
-"""The kinds of claims in this module, by name."""

@@ -85,7 +85,6 @@ class Diagnosing:
         self._looked[position] = _Looked(measures=measures, missing=missing, reward=reward)
 
     def result(self, settings: Settings) -> Diagnosis:
-        """Diagnose the updates processed so far, trained with ``settings``."""
         measures: dict[str, list[Measure]] = {name: [] for name in CHECKS}
         missing: dict[str, str] = {}
         looked: set[str] = set()

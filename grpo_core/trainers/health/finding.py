@@ -40,11 +40,9 @@ class Finding:
 
     Attributes:
         check: name of the check, a key of ``CHECKS``.
-        what: one or more claims that describe the problem.
         began: the trainer's number for the update in which the problem began.
         last: the trainer's number for the last update with the problem; None if it is the last one measured. The
             claims are about the run up to this update.
-        ended: whether the problem is over.
         advice: the claims that ``change`` consists of; empty if a package's check gave words alone.
         change: advice on what to change, as words.
         course: the check's measurements over the run, (trainer's number, value) each, in order; for a long run the
@@ -117,8 +115,6 @@ class Diagnosis:
         chain: the links from a reward to a better policy, in order.
         findings: the findings, worst first, and causes before their effects.
         ended: the findings that are over, in the order of the checks. They count as notices.
-        not_looked_at: checks for which the source lacks data.
-        looked_at: checks that found nothing.
         unreadable: messages about updates that could not be read.
     """
 

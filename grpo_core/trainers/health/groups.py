@@ -215,7 +215,6 @@ def _alike(measures: Sequence[Measure]) -> Fault | None:
 
 
 def mean_reward(update: Update) -> float | None:
-    """Return the mean reward of an update. None without rewards."""
     table = update.table
     if table is None:
         mean = update.logged("reward")

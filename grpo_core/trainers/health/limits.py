@@ -119,7 +119,6 @@ LIMITS: dict[str, Limit] = {
     "sampler": Limit(0.1, SERIOUS, "chosen; huggingface/trl#4772"),
     "sampler_far": Limit(0.05, SERIOUS, "chosen: of tokens whose probabilities differ by a factor of two"),
 }
-"""All thresholds by name."""
 
 
 def limit(name: str) -> float:

@@ -94,7 +94,6 @@ def headline(source: Source, result: Diagnosis) -> str:
 
 
 def place(one: Evidence) -> str:
-    """Return the location and description of a piece of evidence."""
     words: dict[str, Any] = {"step": one.step, "what": one.what, "row": one.row, "token": one.token}
     if one.row is None:
         text = tr("step {step}: {what}").format(**words)
