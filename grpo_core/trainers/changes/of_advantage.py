@@ -67,9 +67,7 @@ def of_advantage(step: Step) -> Iterator[Change]:
     """Yield all changes of an advantage that can be tried for this kind of update."""
     o = step.settings.objective
     if step.reward_parts is not None and step.reward_parts.shape[1] > 1:
-        yield replaced(
-            "reward_weights", "rewards", rewards=lambda update, step, n: np.nansum(step.reward_parts, axis=1)
-        )
+        yield Change(name="reward_weights", part="rewards", apply=_unweighted)
         names = step.settings.recorded.reward_names
         for k in range(step.reward_parts.shape[1]):
             yield Change(
@@ -171,6 +169,11 @@ def _stale(update: Update, step: Step, n: int, p: Parameters) -> Step | None:
 
 def _limited(update: Update, step: Step, n: int, p: Parameters) -> Step:
     return dataclasses.replace(step, advantage=np.clip(recompute.advantage(step), -p[0], p[0]))
+
+
+def _unweighted(update: Update, step: Step, n: int, p: Parameters) -> Step:
+    assert step.reward_parts is not None
+    return dataclasses.replace(step, rewards=np.nansum(step.reward_parts, axis=1))
 
 
 def _without(update: Update, step: Step, n: int, p: Parameters, *, missing: int) -> Step:

@@ -76,12 +76,14 @@ class Check:
     """A check for one possible problem of a run.
 
     Attributes:
-        missing: function that returns a sentence about what an update lacks for the check; empty if nothing.
-        measure: function that measures one update; None if there is nothing to measure.
+        measure: function that measures one update; None if there is nothing to measure. It raises a
+            ``NotRecordedError`` that says what the update lacks for the check.
         judge: function from the measures of all updates, in order, to a verdict; None if nothing is wrong.
         quantity: the quantity that ``measure`` returns; None if no single number per update is judged.
         advice: what to change, keys of :data:`.ADVICE`, unless the verdict has its own.
         change: the same as words, for the check of a package.
+        missing: function that returns what an update lacks for this check, but not for its measure, as a sentence;
+            empty if nothing.
         of_texts: whether it looks for faults of texts, which a completion of a single token cannot have.
         least: minimum number of measured updates for a judgement.
         absent: sentence that says why no update had anything to measure.
@@ -94,13 +96,13 @@ class Check:
     """
 
     title: str
-    missing: Callable[[Update], str]
     measure: Callable[[Update], Measure | None]
     judge: Callable[[Sequence[Measure], Settings], Verdict | None]
     quantity: Quantity | None
     source: str
     advice: tuple[str, ...] = ()
     change: str = ""
+    missing: Callable[[Update], str] = lambda update: ""
     of_texts: bool = False
     least: int = 1
     absent: str = tr("No update contains what it measures.")

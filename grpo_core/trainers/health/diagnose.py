@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from grpo_core.config import Settings
-from grpo_core.errors import RunFileError
+from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.foreign.recording import Source
 from grpo_core.plugins import credited, failed
 from grpo_core.text import plural, tr
@@ -76,6 +76,8 @@ class Diagnosing:
                 why = check.not_measurable(update)
                 if not why:
                     measures[name] = check.measure(update)
+            except NotRecordedError as error:
+                why = str(error)
             except Exception as error:
                 why = failed(name, error)
             if why:

@@ -10,6 +10,7 @@ import numpy as np
 
 from grpo_core.advantages import equal_rewards, sort_of
 from grpo_core.config import Settings
+from grpo_core.errors import NotRecordedError
 from grpo_core.foreign.recording import Completions
 from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.faults import Fault
@@ -26,12 +27,15 @@ SHOWN = 3
 """Maximum number of dead groups of each kind that are listed as evidence."""
 
 
-def no_rewards(update: Update) -> str:
-    if update.table is None:
-        return update.why_no_table
-    if not np.isfinite(update.table.rewards).any():
-        return tr("No completion has a reward.")
-    return ""
+def scored(update: Update) -> Completions:
+    """Return the completions of an update.
+
+    Raises:
+        NotRecordedError: there are none, or none has a reward.
+    """
+    if not np.isfinite(update.completions.rewards).any():
+        raise NotRecordedError(tr("No completion has a reward."))
+    return update.completions
 
 
 def dead_groups(update: Update) -> Measure | None:
@@ -40,8 +44,7 @@ def dead_groups(update: Update) -> Measure | None:
     A group with equal rewards but nonzero recorded advantages has a gradient. This is the case in GDPO if the parts of
     the reward differ.
     """
-    table = update.table
-    assert table is not None
+    table = scored(update)
     rows = counted(table) & np.isfinite(table.rewards)
     groups = [np.flatnonzero(rows & (table.group == g)) for g in np.unique(table.group[rows])]
     groups = [members for members in groups if len(members) > 1]

@@ -10,6 +10,7 @@ import numpy as np
 
 from grpo_core import recompute
 from grpo_core.config import Settings
+from grpo_core.errors import NotRecordedError
 from grpo_core.recompute import USUAL_CAP
 from grpo_core.text import tr
 from grpo_core.trainers.claims.faults import PLACES, Fault
@@ -91,20 +92,13 @@ def judge_non_finite(measures: Sequence[Measure], settings: Settings) -> Verdict
     return Verdict(grade=Grade.SERIOUS, what=[what], began=label, evidence=list(those[0].evidence), advice=advice)
 
 
-def no_old(update: Update) -> str:
-    if update.step is None:
-        return update.why_no_step
-    used = update.used(0)
-    if not used.any() or np.array_equal(update.step.old_logp[used], update.step.logp[0][used], equal_nan=True):
-        return tr("The old log-probabilities are those of the first pass itself; they were not scored separately.")
-    return ""
-
-
 def first_pass(update: Update) -> Measure | None:
     """Measure the mean difference between old and new log-probabilities in the first pass, before any learning."""
-    step = update.step
-    assert step is not None
-    used = update.used(0)
+    step, used = update.tokens, update.used(0)
+    if not used.any() or np.array_equal(step.old_logp[used], step.logp[0][used], equal_nan=True):
+        raise NotRecordedError(
+            tr("The old log-probabilities are those of the first pass itself; they were not scored separately.")
+        )
     gap = _gap(step.logp[0], step.old_logp, used)
     if gap is None:
         return None
@@ -151,6 +145,8 @@ def no_sampler(update: Update) -> str:
 
 def sampler(update: Update) -> Measure | None:
     """Measure the mean difference between the log-probabilities of tokens scored by sampler and trainer."""
+    if why := no_sampler(update):
+        raise NotRecordedError(why)
     step, table = update.step, update.table
     if step is not None and step.sampling_logp is not None:
         differences = recompute.from_sampler(step)
@@ -234,19 +230,11 @@ def _like_half(values: np.ndarray) -> bool:
     return len(single) > 0 and not bool((single.view(np.uint32) & 0x1FFF).any())
 
 
-def no_versions(update: Update) -> str:
-    if update.table is None:
-        return update.why_no_table
-    known = update.table.staleness
-    if known is None or not np.isfinite(known).any():
-        return tr("The version of the policy that wrote a completion is not recorded.")
-    return ""
-
-
 def staleness(update: Update) -> Measure | None:
     """Measure the mean age of the completions in training steps, with the oldest as evidence."""
-    assert update.table is not None and update.table.staleness is not None
-    ages = update.table.staleness
+    ages = update.completions.staleness
+    if ages is None or not np.isfinite(ages).any():
+        raise NotRecordedError(tr("The version of the policy that wrote a completion is not recorded."))
     known = np.flatnonzero(np.isfinite(ages))
     oldest = known[np.argsort(-ages[known], kind="stable")[:2]].tolist()
     seen = (_evidence(update, row, float(ages[row])) for row in oldest)

@@ -7,29 +7,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 
 from grpo_core import recompute
 from grpo_core.claims.claim import Claim
 from grpo_core.config import Settings
+from grpo_core.errors import NotRecordedError
 from grpo_core.levels import LEVELS
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.claims.findings import Run
 from grpo_core.trainers.health.check import Bad, Measure, Verdict, against, lasting, share_earned, worst
-from grpo_core.trainers.health.groups import dead_groups, no_rewards
+from grpo_core.trainers.health.groups import dead_groups
 from grpo_core.trainers.health.limits import grade, limit
 from grpo_core.trainers.health.update import Update
 
 NO_LOSS = tr("The settings of the loss are not recorded.")
-
-
-def no_entropy(update: Update) -> str:
-    if _entropy(update) is not None:
-        return ""
-    return update.why_no_step or tr("The entropy of the policy is not recorded.")
 
 
 def _entropy(update: Update) -> float | None:
@@ -51,12 +47,15 @@ def _entropy(update: Update) -> float | None:
 
 
 def entropy(update: Update) -> Measure | None:
-    value = _entropy(update)
-    if value is None or not np.isfinite(value):
+    value, equal = _entropy(update), None
+    if value is None:
+        raise NotRecordedError(update.why_no_step or tr("The entropy of the policy is not recorded."))
+    if not np.isfinite(value):
         return None
     seen = update.evidence(tr("entropy {value:.3g} nats").format(value=value))
-    groups = None if no_rewards(update) else dead_groups(update)
-    equal = None if groups is None else groups.more["equal"]
+    with suppress(NotRecordedError):
+        groups = dead_groups(update)
+        equal = None if groups is None else groups.more["equal"]
     return Measure.of(update, value, seen, equal=equal, earned=update.earned)
 
 
@@ -119,32 +118,28 @@ def is_blown_up(measure: Measure, first: Measure) -> bool:
     return measure.value >= max(limit("entropy_blown_up") * first.value, first.value + limit("entropy_more"))
 
 
-def no_later_pass(update: Update) -> str:
-    if update.step is None:
-        return update.why_no_step
-    if not update.settings.recorded.names_loss:
-        return NO_LOSS
-    clip = SURROGATES[update.settings.objective.surrogate].clip
-    if clip is None:
-        return tr("This loss has no clip.")
-    if clip.cuts_weight:
-        return tr("This loss limits weights: its cap does not stop pushes.")
-    if not update.terms:
-        return tr("The loss of these updates cannot be recomputed.")
-    if update.step.passes < 2 and _ratios_are_one(update):
-        return tr("Every completion was used in only one optimizer step: its ratio is 1 and nothing is clipped.")
-    return ""
-
-
 def _ratios_are_one(update: Update) -> bool:
     ratio = update.terms[0].ratio[update.used(0)]
     return bool((np.abs(ratio - 1) <= limit("one")).all())
 
 
-def clipped(update: Update) -> Measure | None:
-    """Measure the largest share of clipped tokens in a pass."""
+def clipped(update: Update) -> Measure:
+    """Measure the largest share of clipped tokens in a pass, if tokens can be clipped."""
+    step, clip = update.tokens, SURROGATES[update.settings.objective.surrogate].clip
+    if not update.settings.recorded.names_loss:
+        raise NotRecordedError(NO_LOSS)
+    if clip is None:
+        raise NotRecordedError(tr("This loss has no clip."))
+    if clip.cuts_weight:
+        raise NotRecordedError(tr("This loss limits weights: its cap does not stop pushes."))
+    if not update.terms:
+        raise NotRecordedError(tr("The loss of these updates cannot be recomputed."))
+    if step.passes < 2 and _ratios_are_one(update):
+        raise NotRecordedError(
+            tr("Every completion was used in only one optimizer step: its ratio is 1 and nothing is clipped.")
+        )
     shares = []
-    other, stopped = (np.zeros(() if update.step is None else update.step.mask.shape, bool) for _ in range(2))
+    other, stopped = (np.zeros(step.mask.shape, bool) for _ in range(2))
     for n, terms in enumerate(update.terms):
         used = update.used(n)
         used = used & np.isfinite(terms.ratio)  # NaN ratios are a different finding
@@ -152,8 +147,6 @@ def clipped(update: Update) -> Measure | None:
         if terms.clipped[used].any():
             other |= update.pulled(n) & terms.clipped & used
             stopped |= terms.clipped & used
-    if not shares:
-        return None
     n = int(np.argmax(shares))
     facts = {"share": shares[n], "number": n + 1, "count": len(shares)}
     seen = update.evidence(tr("{share:.0%} of the tokens are clipped in pass {number} of {count}").format(**facts))
@@ -191,17 +184,12 @@ def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     )
 
 
-def no_cap(update: Update) -> str:
-    if not update.settings.recorded.names_loss:
-        return NO_LOSS
-    clip = SURROGATES[update.settings.objective.surrogate].clip
-    if clip is not None and clip.cuts_weight:
-        return ""
-    return tr("This loss caps no weight.")
-
-
 def cap(update: Update) -> Measure:
-    value = update.settings.objective.clip_high
+    value, clip = update.settings.objective.clip_high, SURROGATES[update.settings.objective.surrogate].clip
+    if not update.settings.recorded.names_loss:
+        raise NotRecordedError(NO_LOSS)
+    if clip is None or not clip.cuts_weight:
+        raise NotRecordedError(tr("This loss caps no weight."))
     return Measure.of(update, value, update.evidence(tr("the cap is {cap:g}").format(cap=value)))
 
 
@@ -220,22 +208,28 @@ def _no_range(update: Update) -> str:
     return tr("This clip does not read the ratio.") if clip is not None and clip.rule else ""
 
 
-def no_ratio_of_completions(update: Update) -> str:
+def no_range_of_tokens(update: Update) -> str:
+    of_completion = LEVELS[update.settings.objective.level].of_completion
+    return tr("The ratio is per completion.") if of_completion else _no_range(update)
+
+
+def reach(update: Update) -> Measure:
+    """Measure the largest share of clipped tokens in a pass, and the largest distance of a ratio from 1.
+
+    This is for ratios of full completions.
+    """
     if not update.settings.recorded.names_loss:
-        return NO_LOSS
+        raise NotRecordedError(NO_LOSS)
     level = LEVELS[update.settings.objective.level]
     if not level.of_completion:
-        return tr("The ratio is per token.")
+        raise NotRecordedError(tr("The ratio is per token."))
     if not level.by_length:
-        return tr("The ratio of a completion is the product of its tokens' ratios, for which there is no usual range.")
-    return _no_range(update) or no_later_pass(update)
-
-
-def reach(update: Update) -> Measure | None:
-    """Measure the largest share of clipped tokens in a pass, and the largest distance of a ratio from 1."""
+        raise NotRecordedError(
+            tr("The ratio of a completion is the product of its tokens' ratios, for which there is no usual range.")
+        )
+    if why := _no_range(update):
+        raise NotRecordedError(why)
     measure = clipped(update)
-    if measure is None:
-        return None
     ratios = [t.ratio[update.used(n)] for n, t in enumerate(update.terms)]
     away = [float(np.abs(r[np.isfinite(r)] - 1).max(initial=0)) for r in ratios]
     return Measure.of(update, measure.value, *measure.evidence, away=max(away))
@@ -263,12 +257,6 @@ def judge_reach(measures: Sequence[Measure], settings: Settings) -> Verdict | No
     return Verdict(grade=grade("range_of_tokens"), what=[what], began=measures[0].label, evidence=farthest.evidence)
 
 
-def no_range_of_tokens(update: Update) -> str:
-    if LEVELS[update.settings.objective.level].of_completion:
-        return tr("The ratio is per completion.")
-    return _no_range(update) or no_later_pass(update)
-
-
 def judge_range_of_completions(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for a clip range meant for ratios of full completions, which nearly all ratios of individual tokens
     exceed.
@@ -281,20 +269,17 @@ def judge_range_of_completions(measures: Sequence[Measure], settings: Settings) 
     return Verdict(grade=grade("range_of_completions"), what=[what], began=measures[0].label, evidence=most.evidence)
 
 
-def no_reference(update: Update) -> str:
-    if update.step is None:
-        return update.why_no_step
-    if update.step.ref_logp is None:
-        return tr("No log-probabilities of a reference policy are recorded, so the KL from it is not known.")
-    if recompute.exact_kl(update.step, 0) is not None:
-        return tr("The full distributions are recorded, so the KL is exact and not an estimate from sampled tokens.")
-    return ""
-
-
 def far_tokens(update: Update) -> Measure | None:
     """Measure the share of the KL due to tokens far from the reference, in the last pass."""
-    step = update.step
-    assert step is not None and step.ref_logp is not None
+    step = update.tokens
+    if step.ref_logp is None:
+        raise NotRecordedError(
+            tr("No log-probabilities of a reference policy are recorded, so the KL from it is not known.")
+        )
+    if recompute.exact_kl(step, 0) is not None:
+        raise NotRecordedError(
+            tr("The full distributions are recorded, so the KL is exact and not an estimate from sampled tokens.")
+        )
     last = step.passes - 1
     used = update.used(last)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -45,6 +45,28 @@ class Update:
     reports: tuple[Report, ...] = ()
     vocabulary: tuple[str, ...] = ()
 
+    @property
+    def completions(self) -> Completions:
+        """The table of completions.
+
+        Raises:
+            NotRecordedError: there is none.
+        """
+        if self.table is None:
+            raise NotRecordedError(self.why_no_table)
+        return self.table
+
+    @property
+    def tokens(self) -> Step:
+        """The step.
+
+        Raises:
+            NotRecordedError: there is none.
+        """
+        if self.step is None:
+            raise NotRecordedError(self.why_no_step)
+        return self.step
+
     @cached_property
     def terms(self) -> list[Terms]:
         """The loss of each pass with all intermediate values. Empty if it cannot be recomputed."""
