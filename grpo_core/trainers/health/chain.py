@@ -14,11 +14,10 @@ from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.flow import thirds
 from grpo_core.trainers.health.check import Measure
 from grpo_core.trainers.health.checks import CHECKS
-from grpo_core.trainers.health.finding import SHORT, Finding
+from grpo_core.trainers.health.finding import SHORT, Finding, Link, State
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.health.groups import rises
 from grpo_core.trainers.health.limits import limit
-from grpo_core.trainers.health.link import Link, State
 from grpo_core.trainers.health.numerics import SAME_PROGRAM
 
 

@@ -15,9 +15,8 @@ from grpo_core.text import plural, tr
 from grpo_core.trainers.health.chain import chain, first_break
 from grpo_core.trainers.health.check import Measure, finite
 from grpo_core.trainers.health.checks import CHECKS
-from grpo_core.trainers.health.finding import Diagnosis, Finding, Healthy, NotLookedAt
+from grpo_core.trainers.health.finding import Diagnosis, Finding, Healthy, Link, NotLookedAt
 from grpo_core.trainers.health.groups import mean_reward
-from grpo_core.trainers.health.link import Link
 from grpo_core.trainers.health.update import read
 
 

@@ -218,8 +218,7 @@ def _apart(update: Update, row: int, token: int, gap: float, weights: np.ndarray
 
 def noise(update: Update) -> float:
     """Return what rounding explains of a difference of log-probabilities, in nats, by settings or digits."""
-    assert update.step is not None
-    trainer, values = update.settings.recorded.trainer_values, update.step.logp[0][update.used(0)]
+    trainer, values = update.settings.recorded.trainer_values, update.tokens.logp[0][update.used(0)]
     half = trainer.get("bf16") or trainer.get("fp16") or _like_half(values)
     return limit("noise_half" if half else "noise_single")
 

@@ -11,9 +11,8 @@ from grpo_core.foreign.recording import Source
 from grpo_core.text import language, plural, tr
 from grpo_core.trainers.claims.measured import Measured
 from grpo_core.trainers.health.chain import first_break, shown_by
-from grpo_core.trainers.health.finding import Diagnosis, Evidence, Finding
+from grpo_core.trainers.health.finding import Diagnosis, Evidence, Finding, State
 from grpo_core.trainers.health.grade import Grade
-from grpo_core.trainers.health.link import State
 
 
 def as_text(source: Source, result: Diagnosis) -> str:

@@ -99,16 +99,14 @@ class Update:
 
     def used(self, passed: int) -> np.ndarray:
         """Return the tokens used in pass ``passed`` (0 = the first) that count in the loss, boolean (B, T)."""
-        assert self.step is not None
-        return recompute.used(self.step, passed)
+        return recompute.used(self.tokens, passed)
 
     def pulled(self, passed: int) -> np.ndarray:
         """Return the tokens with a gradient that does not come from their advantage in pass ``passed``, boolean (B, T).
 
         It comes from a KL in the loss or an entropy bonus.
         """
-        assert self.step is not None
-        step, objective = self.step, self.settings.objective
+        step, objective = self.tokens, self.settings.objective
         with np.errstate(all="ignore"):
             pull = recompute.token_gradient(step, passed)[1]
         everywhere = bool(objective.entropy_bonus) or step.entropy_coefficient is not None
@@ -153,8 +151,7 @@ class Update:
 
     def token(self, row: int, place: int) -> str:
         """Return the token at index ``place`` of a completion: its text in quotation marks, or its token ID."""
-        assert self.step is not None
-        number = int(self.step.tokens[row, place])
+        number = int(self.tokens.tokens[row, place])
         return f"“{self.vocabulary[number]}”" if 0 <= number < len(self.vocabulary) else f"‹{number}›"
 
     def quote(self, row: int) -> str:
