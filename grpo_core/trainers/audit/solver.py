@@ -83,7 +83,7 @@ class Search:
         self.base = [numbers for update in updates if (numbers := measure(update, None, None)) is not None]
         self.changes = [change for change in changes if change.starts or self._acts(change)]
 
-    def explanations(self, *, pairs: bool = True) -> list[Explanation]:
+    def explanations(self, *, pairs: bool) -> list[Explanation]:
         """Return all explanations found, the simplest first. Empty if there are none."""
         alone: tuple[Callable[[], Iterator[Explanation]], ...] = (self._single, self._with_numbers)
         if any(update.rounding > SINGLE or update.precision is not None for update in self.updates):

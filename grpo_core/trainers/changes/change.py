@@ -69,8 +69,8 @@ def under(step: Step, **switches: Any) -> Step:
     return dataclasses.replace(step, settings=dataclasses.replace(step.settings, objective=objective))
 
 
-def switched(name: str, part: str, detail: str = "", **switches: Any) -> Change:
-    return Change(name=name, part=part, detail=detail, apply=lambda update, step, n, p: under(step, **switches))
+def switched(name: str, part: str, **switches: Any) -> Change:
+    return Change(name=name, part=part, apply=lambda update, step, n, p: under(step, **switches))
 
 
 def fitted(name: str, part: str, fields: tuple[str, ...], starts: tuple[Parameters, ...], **more: Any) -> Change:

@@ -98,10 +98,11 @@ def spread_of_parts(update: Update) -> Measure | None:
 def judge_constant_part(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for a reward function that is constant over all completions, or over those of each prompt."""
     measures = [m for m in measures if m.more["names"] == measures[0].more["names"]]
-    if len(measures) < limit("updates") or sum(m.value for m in measures) < limit("rows"):
+    count = sum(m.value for m in measures)
+    if len(measures) < limit("updates") or count < limit("rows"):
         return None
     low, high = np.min([m.more["low"] for m in measures], axis=0), np.max([m.more["high"] for m in measures], axis=0)
-    spread = np.sqrt(np.diag(sum(m.more["covariance"] for m in measures)) / sum(m.value for m in measures))
+    spread = np.sqrt(np.diag(sum(m.more["covariance"] for m in measures)) / count)
     flat: list[Fault] = []
     tiny = limit("part_constant")
     for name, weight, lowest, highest, within in zip(
@@ -120,13 +121,9 @@ def judge_constant_part(measures: Sequence[Measure], settings: Settings) -> Verd
     if BASELINES[o.baseline].within_group and settings.recorded.names_loss and not whole:
         flat.append(Fault.of("adds_nothing", names=tuple(dict(claim.values)["name"] for claim in flat)))
     first = measures[0].label
-    seen = Evidence(
-        step=first,
-        what=plural("{count} completion", "{count} completions", int(sum(m.value for m in measures))).format(
-            count=int(sum(m.value for m in measures))
-        ),
-    )
-    return Verdict(grade=grade("part_constant"), what=flat, began=first, evidence=[seen])
+    seen = plural("{count} completion", "{count} completions", int(count)).format(count=int(count))
+    evidence = [Evidence(step=first, what=seen)]
+    return Verdict(grade=grade("part_constant"), what=flat, began=first, evidence=evidence)
 
 
 def judge_fighting_parts(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
