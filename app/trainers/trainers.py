@@ -42,7 +42,7 @@ from grpo_core.text import tr
 from grpo_core.trainers.checkpoint import is_checkpoint
 from grpo_core.trainers.hf.folder import known
 from grpo_core.trainers.hf.reading import read_model
-from grpo_core.trainers.pasted import pasted_name
+from grpo_core.trainers.run_paths import pasted_name
 
 if TYPE_CHECKING:
     from app.application import Application
