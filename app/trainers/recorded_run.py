@@ -268,7 +268,6 @@ def _stamp(source: Source, number: int) -> tuple[int, ...] | None:
 
 
 def _shorten(kept: OrderedDict[int, Any]) -> None:
-    """Discard the oldest entries beyond :data:`KEPT_TABLES`."""
     while len(kept) > KEPT_TABLES:
         kept.popitem(last=False)
 

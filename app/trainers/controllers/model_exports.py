@@ -62,7 +62,6 @@ class ModelExports:
         self._program.run_files.create(title, lambda poll: take_up(folder, path), self._program.runs.open_own)
 
     def ask_trl_script(self) -> None:
-        """Ask for a file, and write the current settings to it as a script for TRL."""
         suggestion = str(Path.home() / "train.py")
         target = self._program.exports.ask_file(tr("Export as TRL script"), suggestion, SCRIPTS)
         if target is not None:

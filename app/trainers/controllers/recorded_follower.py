@@ -46,9 +46,6 @@ Found: TypeAlias = tuple[int, Source | None, bool]
 class RecordedFollower(QObject):
     """Follows a recorded run until it is closed.
 
-    Attributes:
-        run: the run.
-
     Signals:
         grown: emitted with the follower when the run has more updates than before.
         replaced: emitted with the follower and the new source when the folder contains a different run than before.
@@ -87,11 +84,9 @@ class RecordedFollower(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether series are being computed or the folder is being read."""
         return self._runner.busy or self._looks.busy
 
     def start(self) -> None:
-        """Compute the series, and check the folder periodically."""
         if self.run.source.partial:
             self.look()
         else:
@@ -142,7 +137,6 @@ class RecordedFollower(QObject):
 
     @Slot()
     def look(self) -> None:
-        """Check the folder in a thread."""
         if not self._looks.busy:
             self._timer.setInterval(min(self._timer.interval() * 2, LATER_MS))  # unless there is something new
             self._looks.start(partial(_looked, self.run.source, self._stamp))

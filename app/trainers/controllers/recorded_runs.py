@@ -65,14 +65,12 @@ class RecordedRuns(QObject):
 
     @cached_property
     def cache(self) -> SeriesCache:
-        """The cached numbers of recorded runs."""
         from grpo_core.trainers.importers.series_cache import SeriesCache  # with all importers, 20 ms of the start
 
         return SeriesCache(self._program.paths.cache / "recorded")
 
     @property
     def busy(self) -> bool:
-        """Whether a run is being read or computed."""
         return self._tasks.busy or self._approach.busy or any(follower.busy for follower in self.followers.values())
 
     def open(self, path: Path, otherwise: Callable[[Path], object], columns: str = "", table: str = "") -> None:
@@ -133,7 +131,6 @@ class RecordedRuns(QObject):
 
     @Slot()
     def _on_approach(self) -> None:
-        """Show or remove the message that an update is being read."""
         if self._approach.goal is None:
             self._patience.stop()
             self._messages.remove(PREPARING)
@@ -148,7 +145,6 @@ class RecordedRuns(QObject):
             self._messages.post(Message(text=text, severity=Severity.INFO, id=PREPARING))
 
     def _say_notes(self, run: RecordedRun) -> None:
-        """Report which parts of a run are truncated, repeated, missing or omitted."""
         if run.note:
             text = tr("{title}: {notes}").format(title=run.title, notes=run.note)
             another = BarAction(text=tr("Open another run of it"), run=partial(self._ask_sibling, run), closes=False)
@@ -160,7 +156,6 @@ class RecordedRuns(QObject):
             self._messages.remove(NOTES)
 
     def _ask_sibling(self, run: RecordedRun) -> None:
-        """Ask which of the other runs in a database to open, and open it."""
         siblings = {path.name: path for path in run.source.siblings}
         name, accepted = QInputDialog.getItem(
             self._messages.window(), tr("Open another run"), tr("Runs, the newest first"), list(siblings), 0, False
@@ -169,7 +164,6 @@ class RecordedRuns(QObject):
             self.open(siblings[name], lambda _: None)
 
     def _ask_columns(self, path: Path, otherwise: Callable[[Path], object], columns: Sequence[Column]) -> None:
-        """Ask what the columns of a table mean, and open it with the answer."""
         from app.trainers.columns_dialog import ColumnsDialog
         from grpo_core.trainers.columns import key_of
 
@@ -190,7 +184,6 @@ class RecordedRuns(QObject):
 
     @Slot(object, int, int)
     def _on_progressed(self, follower: RecordedFollower, done: int, count: int) -> None:
-        """Show how many updates of a long run are in its series."""
         if done >= count:
             self._messages.remove(SERIES)
             return
@@ -226,7 +219,6 @@ class RecordedRuns(QObject):
 
     @Slot()
     def _on_runs(self) -> None:
-        """Stop following closed runs."""
         open_here = {run.id for run in self._workspace.runs}
         for gone in self.followers.keys() - open_here:
             follower = self.followers.pop(gone)
@@ -295,7 +287,6 @@ def _opened(
 
 
 def _is_readable(source: Source, number: int) -> bool:
-    """Return whether an update can be read, with or without its tokens."""
     try:
         prepare(source, Cursor(step=number))
     except RunFileError:

@@ -29,7 +29,6 @@ def trainable(model: Any, files: AdapterFiles | None, *, rank: int, alpha: float
         files: the adapter in the folder; trained further, or merged if all weights are trained.
         rank: rank of the trained adapter; 0 to train every weight.
         alpha: ``alpha / rank`` is the factor of a new adapter's output.
-        seed: seed of a new adapter's initial weights.
 
     Raises:
         SettingsError: an adapter does not fit the model.

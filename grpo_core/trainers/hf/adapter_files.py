@@ -41,12 +41,9 @@ class AdapterFiles:
     """A trained adapter, as described by its files.
 
     Attributes:
-        path: path of its folder.
         base: the folder of the model that it belongs to.
-        rank: r.
         alpha: α; the adapter's output is multiplied by α / r.
         layers: names of the layers that it changes, as in transformers.
-        shapes: shapes of its tensors.
     """
 
     path: Path
@@ -58,7 +55,6 @@ class AdapterFiles:
 
     @property
     def parameters(self) -> int:
-        """Number of parameters of the adapter."""
         return numbers(self.shapes)
 
     def check(self, base: Shapes) -> None:
@@ -190,7 +186,5 @@ def _layers(folder: Path, shapes: Shapes, rank: int) -> tuple[str, ...]:
 
 
 def _names(layer: str) -> tuple[str, ...]:
-    """Return the possible names of a layer's tensor in the files of a model, with and without the prefix of the model's
-    body.
-    """
+    """Return the possible names of a layer's tensor in the files of a model, with and without the body's prefix."""
     return f"{layer}.weight", f"{layer.partition('.')[2]}.weight"

@@ -25,10 +25,6 @@ def answered(
     """Answer a question about ``step``. The learner is restored to its previous state afterwards.
 
     Args:
-        learner: the run's learner.
-        origin: the run's origin, for its vocabulary.
-        question: the question.
-        step: the update that the question is about.
         history: the consecutive updates that end with the one before ``step``.
 
     Raises:

@@ -35,8 +35,6 @@ def targets_in(names: Iterable[str]) -> tuple[str, ...] | None:
 
 
 def is_one(name: str, endings: tuple[str, ...]) -> bool:
-    """Return whether the name of a layer, or of its tensor ending in ``.weight``, has one of
-    the suffixes ``endings``.
-    """
+    """Return whether the name of a layer, or of its tensor ending in ``.weight``, has one of ``endings``."""
     layer = name.removesuffix(".weight")
     return any(layer == ending or layer.endswith(f".{ending}") for ending in endings)

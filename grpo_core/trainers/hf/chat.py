@@ -49,7 +49,6 @@ class Chat:
 
     @property
     def templated(self) -> bool:
-        """Whether prompts are wrapped in a chat template."""
         return bool(getattr(self._tokenizer, "chat_template", None))
 
     def encoded(self, prompts: Sequence[Prompt]) -> np.ndarray:
@@ -104,7 +103,6 @@ class Chat:
         return [int(token) for token in tokens]
 
     def _filled_in(self, prompt: Prompt) -> str:
-        """Render the prompt with the model's template."""
         system = self._system or prompt.system
         messages = [{"role": "system", "content": system}] * bool(system) + [{"role": "user", "content": prompt.text}]
         how = {"add_generation_prompt": True, "tokenize": False, **self._switch}

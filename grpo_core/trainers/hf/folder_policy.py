@@ -165,7 +165,6 @@ class FolderPolicy(FolderWeights):
         return rows > 1
 
     def smaller(self, settings: Settings) -> str:
-        """Return a sentence that names changes of ``settings`` that need less memory. Empty if none is known."""
         return smaller_sentence(self._files, settings)
 
     @property
@@ -295,7 +294,6 @@ class FolderPolicy(FolderWeights):
     # -- record ----------------------------------------------------------------------------------------------------
 
     def recorded_before(self, batch: Batch, reference: Measured | None) -> dict[str, Any]:
-        """Return the reference's log-probabilities."""
         return {} if reference is None else {"ref_logp": array_of(reference.logp)}
 
     def recorded_after(
@@ -318,9 +316,7 @@ class FolderPolicy(FolderWeights):
         return recorded
 
     def measurements(self, batch: Batch, after: Measured, reference: Measured | None) -> dict[str, float]:
-        """Return means over the visited positions of quantities that need full distributions,
-        which are not recorded.
-        """
+        """Return means over the visited positions of quantities that need the distributions."""
         means = {"entropy": after.entropy, "max_prob": after.max_prob, "kl": after.divergence}
         given = {name: table for name, table in means.items() if table is not None}
         there = torch.from_numpy(batch.mask)
@@ -345,9 +341,7 @@ def chunk_loss(
     batch.
 
     Args:
-        objective: the loss.
         batch: all rows, whose mask (B, T) marks the tokens that are trained on.
-        rows: rows of the chunk.
         dist: distributions of the chunk, used for the entropy bonus.
         logp: (n, T_chunk) log-probabilities of the chunk's sampled tokens, with gradients.
         old_logp: (B, T) log-probabilities before the first pass.

@@ -66,7 +66,6 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
         afterwards.
 
         Args:
-            step: a recorded update of this run.
             history: the consecutive updates that end with the one before ``step``, starting with one that has weights,
                 or with the first.
 
@@ -137,8 +136,6 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
 
 
 def _copied(kept: Kept) -> Kept:
-    """Return ``kept`` with a copy of its optimizer state, since the optimizer adopts the state of a restored
-    snapshot.
-    """
+    """Return ``kept`` with a copy of its optimizer state, which the optimizer adopts when it is restored."""
     memory = [{name: value.clone() for name, value in moments.items()} for moments in kept.memory]
     return Kept(weights=kept.weights, critic=kept.critic, kind=kept.kind, optimizer=kept.optimizer, memory=memory)

@@ -39,8 +39,6 @@ def sample(
     """Sample one completion per row.
 
     Args:
-        model: a model of transformers.
-        request: the completions to sample.
         ends: tokens that end a completion.
         padding: whether prompts of several lengths can be in one batch, padded on the left; otherwise each length has
             its own batch.
@@ -116,7 +114,6 @@ class CachedRows:
     """Rows with their keys and values (:class:`grpo_core.lm.device_sampling.Rows`), initially one per prompt.
 
     Args:
-        model: a model of transformers.
         prompt_tokens: (P, T_prompt), −1 in padding on the right.
         further: maximum number of tokens that follow.
         prepared: as for :func:`sampled_on_device`.
@@ -153,7 +150,6 @@ class CachedRows:
         self.tables = [x for layer in self.cache.layers for x in (layer.keys, layer.values)] if self.decode else []
 
     def keep(self, rows: Tensor) -> None:
-        """Replace all entries with copies of the entries ``rows`` (m,)."""
         self.tables = []  # which the cache copies
         self.cache.batch_select_indices(rows)
         self.positions, self.bias, self.logits = (
@@ -195,7 +191,6 @@ def prefilled(model: Any, prompt_tokens: np.ndarray, *, sharing: bool) -> tuple[
     """Compute the keys and values of prompts.
 
     Args:
-        model: a model of transformers.
         prompt_tokens: (P, T_prompt), −1 in padding on the right.
         sharing: whether a prefix of all prompts, such as a chat template's, is computed once.
 

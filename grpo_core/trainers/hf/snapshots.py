@@ -103,7 +103,6 @@ class Snapshots:
 
 
 def _tensors(weights: Mapping[str, Tensor], memory: Mapping[Tensor, Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """Return the tensors of a snapshot, by name: every weight and its optimizer state."""
     tensors: dict[str, Tensor] = {}
     for name, weight in weights.items():
         tensors[f"{_WEIGHT}/{name}"] = weight.detach()

@@ -34,7 +34,6 @@ class Importer:
     """An importer for one format.
 
     Attributes:
-        title: name of the format.
         probe: function that recognises a file or folder of this format by names and first bytes.
         open: function that opens the run; raises RunFileError if it cannot be read.
         open_indexed: like ``open``, with a folder for indexes of large files; None if the format has no index.
@@ -68,7 +67,6 @@ def open_source(path: Path, *, index: Path | None = None, columns: str = "") -> 
     """Open the recorded run in a file or folder.
 
     Args:
-        path: path of the file or folder.
         index: folder in the user's cache for line indexes of large files; with it, such a file can be
             :attr:`~grpo_core.foreign.recording.Source.partial` at first.
         columns: what columns of a log or of a table of completions mean, ``my_col=reward,...``; empty to recognise the

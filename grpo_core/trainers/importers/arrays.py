@@ -126,7 +126,6 @@ class Arrays(Lists):
         return flat, self._lengths(f"{name}.lengths", len(inner), len(flat)), counts
 
     def _depth(self, name: str) -> int:
-        """Return the nesting depth of lists in a column: 0 for plain values."""
         return sum(f"{name}.{part}" in self._parts for part in ("lengths", "counts"))
 
     def _of_depth(self, name: str, depth: int) -> np.ndarray:

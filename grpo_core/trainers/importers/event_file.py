@@ -69,7 +69,6 @@ def _of_event(data: bytes) -> Iterator[tuple[int, str, float]]:
 
 
 def _of_tensor(data: bytes) -> float | None:
-    """Return the number of a tensor with one number. None for any other tensor."""
     fields = dict(_fields(data))
     form = _FORMATS.get(fields.get(_TYPE))
     for value in (fields.get(number) for number in (_FLOATS, _DOUBLES, _CONTENT)):

@@ -68,7 +68,6 @@ class NemoRun(RowRun):
             )
 
     def _describe(self, found: recipe.Recipe) -> None:
-        """Note which settings are known, and which numbers are not recorded."""
         self.note(
             tr(
                 "The settings of the loss are those of {name}; NeMo-RL's defaults are assumed for those not in it."

@@ -100,7 +100,6 @@ class PrimeRlFolder:
         trainer: the trainer's configuration; None if there is none.
         loss: the settings of the loss; None if there is no configuration.
         why_unknown: why the loss is unknown or cannot be recomputed; empty if it can be.
-        notes: notes on what was read.
     """
 
     def __init__(self, home: Path) -> None:
@@ -122,7 +121,6 @@ class PrimeRlFolder:
 
     @property
     def has_exports(self) -> bool:
-        """Whether there is a token export of any update."""
         folder = self.home / EXPORTS
         return folder.is_dir() and bool(numbered(folder, names_in(folder), "step_", ""))
 
@@ -253,7 +251,6 @@ def matched(exported: Exported, rows: Sequence[RowTokens | None]) -> tuple[list[
     """Add the numbers of the token export to the rows of an update.
 
     Args:
-        exported: the token export of the update.
         rows: the tokens of its completions according to the rollouts.
 
     Returns:
@@ -304,7 +301,6 @@ def with_loss(
         step: step with the rows, as created by :func:`~grpo_core.trainers.importers.verifiers_tokens.step_of`.
         folder: folder of the run, whose loss can be recomputed.
         count: number of tokens by which the loss is divided.
-        rows: the completions' tokens.
         trained: which of them were trained, boolean (B,).
     """
     assert folder.loss is not None

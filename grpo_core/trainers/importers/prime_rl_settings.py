@@ -95,7 +95,6 @@ def dropped(loss: Mapping[str, Any], logp: np.ndarray, sampling: np.ndarray, adv
     """Return the tokens whose push the trust region drops, boolean, with the shape of the arguments.
 
     Args:
-        loss: the settings.
         logp, sampling: the trainer's and the sampler's log-probabilities.
         advantage: advantage of each token.
     """

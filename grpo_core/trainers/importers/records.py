@@ -92,8 +92,6 @@ def table_rows(path: Path, notes: list[str], rows_in: Callable[[Any], list[Recor
     """Yield all rows of a table, without a limit on their number. What is left out is noted.
 
     Args:
-        path: the file.
-        notes: list to which the notes are appended.
         rows_in: function from a JSON value, of the file or of one of its lines, to the rows in it.
 
     Raises:

@@ -36,7 +36,6 @@ class Row:
     Attributes:
         prompt, completion: as text, a conversation as JSON; None if not recorded.
         group: key that the completions of a prompt share; None if unknown.
-        reward: the reward; if it is NaN, the sum of the parts is used.
         parts: name -> value of each part of the reward.
         weights: name -> weight of a part; 1 for a part without one.
         metrics: name -> value of the environment's numbers that are not rewards.

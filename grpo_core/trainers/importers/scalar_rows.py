@@ -157,7 +157,6 @@ def _of_value(value: Any) -> list[Record]:
 
 
 def _of_line(value: Any) -> list[Record]:
-    """Return the row in a line of JSON. Empty if it is no object."""
     return [_flat(value)] if isinstance(value, dict) else []
 
 
@@ -272,7 +271,6 @@ def reports_of(found: Rows, path: Path, wanted: str = "", renamed: Mapping[str, 
 
 
 def _means(rows: list[dict[str, float]]) -> dict[str, float]:
-    """Return the mean of each number over the rows of one step that have it."""
     if len(rows) == 1:
         return rows[0]
     values: dict[str, list[float]] = {}

@@ -30,11 +30,7 @@ LARGEST = 256 << 20
 
 
 class SeriesCache:
-    """Cached numbers of sources, by update.
-
-    Attributes:
-        folder: folder of the files, created on the first write.
-    """
+    """Cached numbers of sources, by update."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

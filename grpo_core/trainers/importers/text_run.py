@@ -78,7 +78,6 @@ class TextRun(Source):
         return file_stamp(self.files[self.labels[position - 1]])
 
     def note(self, *sentences: str) -> None:
-        """Add notes on the source, unless they already exist."""
         self.notes += [each for each in dict.fromkeys(sentences) if each not in self.notes]
 
     def take_files(self, at: Path, before: str, after: str, is_written: Callable[[Path], bool]) -> int:
@@ -147,7 +146,6 @@ class TextRun(Source):
 
 
 def _digest(table: Completions) -> bytes:
-    """Return a hash of a table's prompts and completions."""
     return hashlib.sha256(repr((table.prompts, table.completions)).encode("utf-8", "replace")).digest()
 
 
@@ -167,7 +165,6 @@ def recorded_settings(
     Args:
         source: the program that trained.
         names: names of the reward functions.
-        weights: their weights, if known.
         group_size: completions per prompt, if known.
         objective: the loss, if known.
         max_tokens: maximum number of tokens of a completion.
@@ -188,7 +185,6 @@ def recorded_settings(
 
 
 def _is_possible(name: str, value: Any) -> bool:
-    """Return whether ``value`` is valid for a field of a learner."""
     try:
         Learner(**{name: value})
     except SettingsError:

@@ -105,11 +105,7 @@ def probe(path: Path) -> bool:
 
 
 class Trace(Source):
-    """A trace folder.
-
-    Attributes:
-        steps: the files of each step.
-    """
+    """A trace folder."""
 
     has_losses = True
 
@@ -230,7 +226,6 @@ class Trace(Source):
         return [columns_of(piece.path).load(left_out) for piece in self.steps[position - 1].pieces.values()]
 
     def _assembled(self, position: int, columns: list[Columns | Arrays]) -> Step:
-        """Return the update without its text."""
         files = self.steps[position - 1]
         return self._kind.assembly(files, columns, self.processes, self._trainer).step(position, self.settings)
 
@@ -260,7 +255,6 @@ class Trace(Source):
             return self._table(columns, _texts(columns))
 
     def _table(self, columns: list[Columns | Arrays], texts: Texts) -> Completions:
-        """Return the completions of an update, with the given text."""
         task = self.settings.recorded
         rewards = stacked([row for c in columns for row in c.lists("rewards", np.float64, optional=True)])
         generations = np.concatenate([generations_of(c) for c in columns])
@@ -345,13 +339,11 @@ class Trace(Source):
 
 
 def _texts(columns: list[Columns | Arrays]) -> Texts:
-    """Return the prompts and completions of all processes."""
     prompts, completions = ([text for c in columns for text in c.values(name, optional=True)] for name in TEXTS)
     return Texts(prompts=tuple(prompts), completions=tuple(completions))
 
 
 def _reports(path: Path) -> dict[int, list[Report]]:
-    """Return the reports in a log, by the trainer's step number."""
     reports: dict[int, list[Report]] = {}
     for line in complete_lines(path, []):
         if isinstance(line, dict) and isinstance(line.get("logs"), dict) and isinstance(line.get("step"), int):

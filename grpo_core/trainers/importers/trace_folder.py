@@ -49,7 +49,6 @@ class StepFiles:
     Attributes:
         attempt: number of the attempt during which it was written, counted from 0.
         last_step: the trainer's number for the optimizer step with which it ends.
-        passes: number of optimizer steps in it.
         trainer_steps: increment of the trainer's step number: TRL counts optimizer steps, verl updates.
         pieces: rank -> the piece of that process, in order of rank.
         missing: ranks without a piece.

@@ -144,7 +144,6 @@ class StepAssembly:
                 )
 
     def _lists(self, name: str, kind: Any) -> list[np.ndarray | None]:
-        """Return one array per completion, None for one without."""
         return [x for each in self.columns for x in each.lists(name, kind, optional=True)]
 
     def _rows(self, name: str, kind: Any, empty: Any) -> np.ndarray | None:

@@ -58,11 +58,7 @@ def probe(path: Path) -> bool:
 
 
 class TrackioRun(TextRun):
-    """A run in a trackio database to which a GRPO trainer logged: the newest, or the one named by the path.
-
-    Attributes:
-        file: the database.
-    """
+    """A run in a trackio database to which a GRPO trainer logged: the newest, or the one named by the path."""
 
     why_no_step = tr(
         "trackio stores the trainer's reports and its table of completions, but no tokens and no log-probabilities, "
@@ -205,5 +201,4 @@ _STEP_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 
 
 def _steps(value: dict[str, Any] | None) -> set[int]:
-    """Return the steps named in a table of completions."""
     return {int(row["step"]) for row in table_rows(value) if _STEP_NUMBER.fullmatch(str(row.get("step", "")))}

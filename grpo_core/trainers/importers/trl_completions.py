@@ -22,7 +22,6 @@ def probe(path: Path) -> bool:
 
 
 def _place(path: Path) -> Path | None:
-    """Return the file, or the folder of files, at ``path``. None if there is none."""
     return next((place for place in (path, path / SUBFOLDER) if numbered_at(place, BEFORE, AFTER)), None)
 
 

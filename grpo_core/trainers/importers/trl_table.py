@@ -90,7 +90,6 @@ def _decimal(values: Sequence[Any]) -> bool:
 
 
 def _numbers(values: Sequence[Any], column: str, name: str) -> np.ndarray:
-    """Return a column as float64, NaN for missing values."""
     try:
         return np.array([math.nan if v is None else float(v) for v in values], np.float64)
     except (TypeError, ValueError, OverflowError):

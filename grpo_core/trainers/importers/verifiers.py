@@ -77,7 +77,6 @@ class VerifiersRun(TextRun):
         """Open a file or folder.
 
         Args:
-            path: path of the file or folder.
             index: folder for line indexes. With it, only the end of a large new file is read at first: the last steps
                 are available at once, the others after :meth:`refresh`.
         """
@@ -124,7 +123,6 @@ class VerifiersRun(TextRun):
 
     @property
     def has_losses(self) -> bool:  # type: ignore[override]
-        """Whether prime-rl's own losses are available for comparison."""
         return self._prime is not None and not self._prime.why_unknown and self._prime.has_exports
 
     @property
@@ -188,7 +186,6 @@ class VerifiersRun(TextRun):
         self.notes += self._of_index
 
     def _starts(self, label: int) -> np.ndarray:
-        """Return the byte offsets at which the lines of a step begin."""
         assert self._index is not None
         return np.asarray(self._index.starts[(self._index.steps == label) & (self._index.kinds == self._kind)])
 

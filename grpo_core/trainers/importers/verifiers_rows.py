@@ -44,7 +44,6 @@ class EpisodeRows:
 
     Attributes:
         label: the training step that uses the episodes.
-        with_tokens: whether the tokens of the rows are also read.
     """
 
     label: int
@@ -131,7 +130,6 @@ class EpisodeRows:
         self.trajectories.append(found if small else None)
 
     def table(self) -> Completions:
-        """Return all rows as a table."""
         table, staleness = table_of(self.rows, tuple(self.trajectories)), np.array(self.staleness)
         sampled, scored = any(map(len, self.sampling)), any(np.isfinite(row).any() for row in self.training)
         return replace(

@@ -31,11 +31,7 @@ def stream(node: Node, name: str) -> np.ndarray:
 
 
 class Graph:
-    """The messages of a trace, each parsed once even if several branches share it.
-
-    Attributes:
-        trace: the recorded trace.
-    """
+    """The messages of a trace, each parsed once even if several branches share it."""
 
     def __init__(self, trace: dict[str, Any]) -> None:
         self.trace = trace

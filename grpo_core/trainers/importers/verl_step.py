@@ -36,10 +36,7 @@ class VerlAssembly(StepAssembly):
         )
 
     def _entropy_bonus(self, mask: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """Return None twice, because verl's bonus needs no additional data.
-
-        It has the configured coefficient, and the same token weights as the other terms.
-        """
+        """Return None twice: the bonus has the configured coefficient, and the weights of the other terms."""
         return None, None
 
     def _refuse_cut_kl(self, step: Step) -> None:

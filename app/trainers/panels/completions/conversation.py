@@ -210,7 +210,6 @@ class MaskLegend(RichLabel):
         self.setAccessibleName(tr("Legend: {looks}").format(looks=listed(words for _, words in LEGEND)))
 
     def show_look(self, theme: Theme, scale: float) -> None:
-        """Apply the theme and the scale."""
         entries = []
         for look, words in LEGEND:
             written = format_of(look, theme)

@@ -151,7 +151,6 @@ class CompletionsPanel(Panel):
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def focus_picture(self) -> None:
-        """Give the keyboard focus to the list."""
         self.table.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def draw(self, view: View) -> None:
@@ -191,7 +190,6 @@ class CompletionsPanel(Panel):
         self.table.set_summary(self.summary(view))
 
     def _fit_top(self, scale: float) -> None:
-        """Put the filters on one line with the other controls if they fit, otherwise above them."""
         filters = round(SEARCH * scale) + sum(w.sizeHint().width() for w in (self.by, self.low, self.high))
         needed = (
             filters + self.count.width() + sum(w.sizeHint().width() for w in (self.by_prompt, self.tree, self.keep))
@@ -218,7 +216,6 @@ class CompletionsPanel(Panel):
         self._fit_columns()
 
     def _list(self) -> None:
-        """Fill the table with the completions that pass the filter."""
         if self._batch is None:
             return
         by_prompt = self.by_prompt.isChecked()
@@ -291,7 +288,6 @@ class CompletionsPanel(Panel):
         return tree_passages(told, {n: float(str(rewards[n])) for n in told}) if told else []
 
     def _prompt_of(self, row: int | None) -> int | None:
-        """Return the index of a completion's prompt in the list of prompts, or None if it is not listed."""
         assert self._prompts is not None
         listed = enumerate(self._prompts_listed)
         return next((place for place, n in listed if row is not None and row in self._prompts.rows[n]), None)
@@ -333,7 +329,6 @@ class CompletionsPanel(Panel):
 
     @Slot(bool)
     def _on_by_prompt(self, wanted: bool) -> None:
-        """Switch between the list of prompts and the list of all completions."""
         self._group = None
         self._on_filter()
 
@@ -348,7 +343,6 @@ class CompletionsPanel(Panel):
 
     @Slot(int, str)
     def _on_prompt(self, place: int, key: str = "") -> None:
-        """List the completions of a prompt."""
         if self._prompts is None or not 0 <= place < len(self._prompts_listed):
             return
         chosen = self._prompts_listed[place]

@@ -51,7 +51,6 @@ def _branches(
 
 
 def _who(rows: Sequence[int]) -> str:
-    """Return the numbers of the completions in a branch as a string."""
     if len(rows) == 1:
         return f"#{rows[0] + 1}"
     return plural("{numbers} ({count} rollout)", "{numbers} ({count} rollouts)", len(rows)).format(

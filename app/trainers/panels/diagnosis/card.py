@@ -144,7 +144,6 @@ def _paragraph(text: str) -> Label:
 
 
 def _chip(theme: Theme, scale: float) -> str:
-    """Return the style sheet of a grade's chip."""
     return (
         f"border: 1px solid {theme.hex('muted')}; border-radius: {round(9 * scale)}px; color: {theme.hex('text')};"
         f" padding: {round(scale)}px {round(7 * scale)}px;"

@@ -32,7 +32,6 @@ class CourseStrip(QWidget):
         Args:
             course: the trainer's step number and the value of each measured update, in order.
             began: the trainer's number for the first step at which the run counts as faulty.
-            parent: the Qt parent.
         """
         super().__init__(parent)
         self.course, self.began = [*course], began

@@ -130,7 +130,6 @@ class RewardWeightsPanel(Panel):
         )
 
     def _parts(self, step: Step) -> np.ndarray:
-        """Return the scores of every reward function, with pasted scores replacing recorded ones."""
         assert step.reward_parts is not None
         parts = np.array(step.reward_parts, np.float64)
         for place, scores in self.scores.items():
@@ -185,7 +184,6 @@ class RewardWeightsPanel(Panel):
 
 
 def _rows(ran: Step, other: Step, passed: int) -> list[list[object]]:
-    """Return the rows of the table, with the columns :data:`COLUMNS`."""
     sides = []
     for step in (ran, other):
         push, pull = recompute.token_gradient(step, passed)

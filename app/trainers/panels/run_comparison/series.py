@@ -24,7 +24,6 @@ class Choice:
     """A quantity that can be selected.
 
     Attributes:
-        title: displayed name.
         names: names of the series for this quantity, this program's first.
     """
 
@@ -146,5 +145,4 @@ def parting(run: RecordedRun, other: RecordedRun) -> str:
 
 
 def _by_label(run: RecordedRun) -> dict[int, int]:
-    """Return a mapping from the trainer's step number to the index in the series."""
     return {label: place for place, label in enumerate(run.source.labels[: run.computed])}

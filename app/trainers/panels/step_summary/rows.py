@@ -99,7 +99,6 @@ def _ends(group: Group) -> str:
 
 
 def _short(reward: float) -> str:
-    """Return a reward as a string without trailing zeros."""
     return shown(reward, 0 if reward.is_integer() else 3)
 
 
