@@ -14,8 +14,7 @@ from torch.nn import functional as F  # noqa: N812 - as everywhere
 
 from grpo_core.errors import SettingsError, shortened
 from grpo_core.text import tr
-from grpo_core.trainers.hf.adapter_files import WEIGHTS, AdapterFiles
-from grpo_core.trainers.hf.attention import NO_TARGETS, targets_in
+from grpo_core.trainers.hf.adapter_files import NO_TARGETS, WEIGHTS, AdapterFiles, targets_in
 from grpo_core.trainers.hf.loading import libraries
 from grpo_core.trainers.hf.refusal import refuse
 

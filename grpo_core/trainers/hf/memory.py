@@ -10,7 +10,7 @@ from typing import Any
 from grpo_core.config import Settings
 from grpo_core.memory import GIB
 from grpo_core.text import plural, tr
-from grpo_core.trainers.hf.attention import is_one, targets_in
+from grpo_core.trainers.hf.adapter_files import is_one, targets_in
 from grpo_core.trainers.hf.folder import ModelFiles
 from grpo_core.trainers.hf.refusal import refuse
 from grpo_core.trainers.hf.token_tree import is_worth_repeating
