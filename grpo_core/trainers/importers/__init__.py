@@ -19,7 +19,7 @@ from grpo_core.trainers.importers import (
     scalars,
     trace,
     trackio,
-    trl_completions,
+    trl_table,
     verifiers,
     verl,
 )
@@ -126,8 +126,8 @@ _OURS = {
     ),
     "completions": Importer(
         title=tr("TRL's completions (completions_00012.parquet)"),
-        probe=trl_completions.probe,
-        open=trl_completions.TrlCompletions,
+        probe=trl_table.probe,
+        open=trl_table.TrlCompletions,
     ),
     "trackio": Importer(title=tr("a trackio database (.db)"), probe=trackio.probe, open=trackio.TrackioRun),
     "verifiers": Importer(

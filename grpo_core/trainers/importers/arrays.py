@@ -27,18 +27,9 @@ SUFFIX = ".npz"
 KINDS = "biuf"
 """Kind letters of the NumPy dtypes that are accepted."""
 _ERRORS = (
-    OSError,
-    ValueError,
-    EOFError,
-    OverflowError,
-    MemoryError,
-    LookupError,
-    RuntimeError,
-    NotImplementedError,
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-)
+    OSError, ValueError, EOFError, OverflowError, MemoryError, LookupError, RuntimeError, zipfile.BadZipFile,
+    zlib.error, struct.error,
+)  # fmt: skip # names, side by side
 
 
 def columns_of(path: Path) -> Columns | Arrays:

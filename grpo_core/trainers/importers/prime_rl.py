@@ -30,7 +30,7 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 from grpo_core.trainers.importers import prime_rl_settings, recipe
 from grpo_core.trainers.importers.jsonl import complete_lines
-from grpo_core.trainers.importers.text_run import names_in, numbered
+from grpo_core.trainers.importers.text_run import numbered
 from grpo_core.trainers.importers.verifiers_tokens import MOST_PLACES, RowTokens
 from grpo_core.trainers.importers.verifiers_turns import as_dict
 
@@ -122,7 +122,7 @@ class PrimeRlFolder:
     @property
     def has_exports(self) -> bool:
         folder = self.home / EXPORTS
-        return folder.is_dir() and bool(numbered(folder, names_in(folder), "step_", ""))
+        return folder.is_dir() and bool(numbered(folder, "step_", ""))
 
     def settings(self, settings: Settings) -> Settings:
         """Return ``settings`` with the loss of the configuration, if it can be recomputed."""
@@ -174,7 +174,7 @@ class PrimeRlFolder:
 
     def _files(self, label: int) -> list[Path]:
         folder = self._folder(label)
-        return [f for _, f in numbered(folder, names_in(folder), "rank_", ".jsonl")] if folder.is_dir() else []
+        return [f for _, f in numbered(folder, "rank_", ".jsonl")] if folder.is_dir() else []
 
     def _is_whole(self, label: int) -> bool:
         return (self._folder(label) / "STABLE").exists()

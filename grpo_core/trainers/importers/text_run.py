@@ -94,7 +94,7 @@ class TextRun(Source):
         Raises:
             RunFileError: the folder cannot be read.
         """
-        files = numbered_at(at, before, after) if at.is_file() else numbered(at, names_in(at), before, after)
+        files = numbered(at, before, after)
         kept = list(files)
         while kept and not is_written(kept[-1][1]):
             kept.pop()
@@ -209,36 +209,26 @@ def equal_groups(keys: Sequence[Hashable]) -> np.ndarray:
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
 
 
-def numbered(path: Path, names: Sequence[str], before: str, after: str) -> list[tuple[int, Path]]:
-    """Return (number, file) for the files named ``before`` + number + ``after``, ordered by number."""
+def numbered(path: Path, before: str, after: str) -> list[tuple[int, Path]]:
+    """Return (number, file) for the files in a folder named ``before`` + number + ``after``, ordered by number, or for
+    ``path`` itself if it is such a file.
+
+    Raises:
+        RunFileError: the folder cannot be read.
+    """
+    try:
+        found = [path] if path.is_file() else [*path.iterdir()]
+    except OSError as error:
+        raise RunFileError(tr("{path} cannot be read: {why}.").format(path=path, why=error.strerror)) from None
     files = []
-    for name in names:
-        middle = name[len(before) : len(name) - len(after)]
-        fits = name.startswith(before) and name.endswith(after) and middle.isascii() and middle.isdigit()
+    for file in found:
+        middle = file.name[len(before) : len(file.name) - len(after)]
+        fits = file.name.startswith(before) and file.name.endswith(after) and middle.isascii() and middle.isdigit()
         if fits and len(middle) <= 18:
-            files.append((int(middle), path / name))
+            files.append((int(middle), file))
     return sorted(files)
-
-
-def numbered_at(path: Path, before: str, after: str) -> list[tuple[int, Path]]:
-    """Return the files that :func:`numbered` finds in a folder, or ``path`` itself if it is one. Empty if none is."""
-    if path.is_file():
-        return numbered(path.parent, [path.name], before, after)
-    return numbered(path, [file.name for file in path.glob(f"{before}*{after}")], before, after)
 
 
 def whole(value: Any) -> int | None:
     """Return a setting that is a positive whole number. None if it is anything else."""
     return value if type(value) is int and 1 <= value <= 10**9 else None
-
-
-def names_in(path: Path) -> list[str]:
-    """Return the names of the files in a folder.
-
-    Raises:
-        RunFileError: it cannot be read.
-    """
-    try:
-        return [entry.name for entry in path.iterdir()]
-    except OSError as error:
-        raise RunFileError(tr("{path} cannot be read: {why}.").format(path=path, why=error.strerror)) from None

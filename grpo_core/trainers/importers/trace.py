@@ -31,9 +31,8 @@ from grpo_core.trainers.importers.arrays import Arrays, columns_of
 from grpo_core.trainers.importers.jsonl import complete_lines
 from grpo_core.trainers.importers.parquet import Columns
 from grpo_core.trainers.importers.trace_folder import LOG, TRACE, StepFiles, description_of, is_whole, steps_of
-from grpo_core.trainers.importers.trace_step import StepAssembly, generations_of, stacked
+from grpo_core.trainers.importers.trace_step import StepAssembly, VerlAssembly, generations_of, stacked
 from grpo_core.trainers.importers.trl_table import weighted
-from grpo_core.trainers.importers.verl_step import VerlAssembly
 
 TEXTS = ("prompt", "completion")
 OF_THE_LOSS = ("completion_ids", "mask", "pass", "part", "logp")

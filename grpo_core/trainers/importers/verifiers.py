@@ -30,7 +30,7 @@ from grpo_core.trainers.importers import prime_rl
 from grpo_core.trainers.importers.jsonl import LONGEST_LINE, placed_lines
 from grpo_core.trainers.importers.line_index import LineIndex, begun, read_on
 from grpo_core.trainers.importers.prime_rl_stream import EpisodeStream, traces_in
-from grpo_core.trainers.importers.text_run import TextRun, names_in, numbered, recorded_settings
+from grpo_core.trainers.importers.text_run import TextRun, numbered, recorded_settings
 from grpo_core.trainers.importers.verifiers_rows import EpisodeRows
 from grpo_core.trainers.importers.verifiers_tokens import step_of
 from grpo_core.trainers.importers.verifiers_turns import as_dict
@@ -59,7 +59,7 @@ def _step_files(path: Path) -> list[tuple[int, Path]]:
     """Return a (training step, file) pair for each of prime-rl's step folders, such as ``step_12``."""
     for home in (path / "rollouts", path):
         if home.is_dir():
-            folders = numbered(home, names_in(home), "step_", "")
+            folders = numbered(home, "step_", "")
             files = [(n, next((f for where in FOLDERS if (f := d / where / FILE).is_file()), None)) for n, d in folders]
             known = [(n, file) for n, file in files if file is not None]
             if known:

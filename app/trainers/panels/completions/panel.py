@@ -22,11 +22,10 @@ from app.boxes import divided, down
 from app.plotting.numbers import MINUS, shown
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import EmptyLabel, Label
-from app.trainers.panels.completions.conversation import Passage, by_mask
+from app.trainers.panels.completions.conversation import Passage, by_mask, tree_passages
 from app.trainers.panels.completions.prompts import PROMPTS, PROMPTS_KEPT, Prompts, prompts_of
 from app.trainers.panels.completions.reading import CompletionText
 from app.trainers.panels.completions.rows import COLUMNS, FILTERED, KEYS, Batch, Filter, batch_of, filled
-from app.trainers.panels.completions.tree import tree_passages
 from app.trainers.recorded_run import RecordedRun
 from app.widgets.calm import CalmBox
 from app.widgets.panel import Panel
@@ -44,23 +43,10 @@ NONE_RECORDED = tr(
     "No completions are recorded at this step. TRL keeps them with log_completions=True; GRPO Lab's recorder "
     "(grpo_core/traces/recorders/trl.py, two lines in the training script) keeps every token of them."
 )
-
-
 KEPT = (
-    "reward",
-    "advantage",
-    "turns",
-    "tools",
-    "errors",
-    "age",
-    "length",
-    "importance",
-    "kl",
-    "push",
-    "group",
-    "truncated",
-    "text",
-)
+    "reward", "advantage", "turns", "tools", "errors", "age", "length", "importance", "kl", "push", "group",
+    "truncated", "text",
+)  # fmt: skip # short names, side by side
 """Columns by priority, for panels too narrow to show them all."""
 
 
