@@ -94,10 +94,7 @@ class RecordedRun(RunHandle):
         self.read_again += 1
 
     def is_computed(self, number: int) -> bool:
-        """Return whether the numbers of update ``number`` are in the series.
-
-        The numbers of the last update can be added before the others.
-        """
+        """Return whether the numbers of an update are in the series, where the last ones can be before others."""
         return 1 <= number <= self.computed or number in self._ahead
 
     def add_numbers(self, rows: Sequence[Mapping[str, float]], start: int | None = None) -> None:
@@ -217,10 +214,7 @@ class RecordedRun(RunHandle):
         return self._tables[number]
 
     def numbers(self, number: int) -> dict[str, float]:
-        """Return every number of update ``number`` by name, from the series or computed now.
-
-        The result is empty if the update cannot be read.
-        """
+        """Return the numbers of an update by name, from the series or computed now, none if it cannot be read."""
         if self.is_computed(number):
             return {name: float(series.values[number - 1]) for name, series in self.series.items()}
         if not 1 <= number <= self.head:

@@ -68,10 +68,7 @@ class ModelExports:
             self.write_trl_script(target)
 
     def write_trl_script(self, path: Path) -> None:
-        """Write the current settings as a script for TRL, with the recorder next to it.
-
-        Report features that TRL lacks.
-        """
+        """Write the current settings as a script for TRL with the recorder next to it, or say what TRL lacks."""
         try:
             text = script(self._program.workspace.editing.wanted)
         except GrpoError as error:

@@ -1,6 +1,4 @@
-"""Answers to questions about an update of a model from a folder, computed with the loaded model rather than a second
-one.
-"""
+"""Answers to questions about an update of a model from a folder, computed with the loaded model itself."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Inspection of a user's model before it is loaded: its architecture, its size, and any reason
-why it cannot be used.
-"""
+"""Inspection of a user's model before it is loaded: architecture, size, and any reason why it cannot be used."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Saving a trained model in the formats of transformers and peft: an adapter's folder, or the full model with merged
-weights.
-"""
+"""Saving a trained model in the formats of transformers and peft: an adapter, or the full model with merged weights."""
 
 from __future__ import annotations
 

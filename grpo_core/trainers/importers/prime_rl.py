@@ -59,10 +59,7 @@ class PackedSequence:
     other: str
 
     def row(self, first: int, row: RowTokens) -> RowTokens:
-        """Return the rollout's ``row`` with the numbers of this sequence from position ``first`` on.
-
-        The row can be longer.
-        """
+        """Return the rollout's ``row``, which can be longer, with the numbers of this sequence from ``first`` on."""
 
         def cut(values: np.ndarray) -> np.ndarray:
             whole = np.full(len(row.ids), False if values.dtype == bool else np.nan, values.dtype)

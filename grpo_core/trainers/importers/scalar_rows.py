@@ -294,10 +294,7 @@ def _step_column(rows: Sequence[Row]) -> str:
 
 
 def _one_run(rows: list[Row], step: str, wanted: str) -> tuple[list[str], list[Row]]:
-    """Return the names of the runs in a table, and the rows of the one that is wanted.
-
-    A column tells runs apart if a step would otherwise occur several times.
-    """
+    """Return the names of the runs in a table, told apart if steps repeat, and the rows of the one that is wanted."""
     for column in RUNS:
         names = {_name(row[column]): None for row in rows if row.get(column) not in (None, "")}
         if not step or not 1 < len(names) <= 1000:

@@ -321,10 +321,7 @@ class Trace(Source):
         return tr("The files of process {ranks} are missing.").format(ranks=listed(map(str, missing)))
 
     def _log(self, attempt: int) -> dict[int, list[Report]]:
-        """Return the trainer's reports from the log of an attempt, by the trainer's step number.
-
-        The log is read again if its file has changed.
-        """
+        """Return the trainer's reports from an attempt's log, by step, read again if the file has changed."""
         path = self.path / "rank0" / f"attempt{attempt}" / LOG
         try:
             facts = path.stat()

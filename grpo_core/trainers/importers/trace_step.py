@@ -22,10 +22,7 @@ from grpo_core.trainers.importers.trl_table import weighted
 
 
 def generations_of(columns: Columns | Arrays) -> np.ndarray:
-    """Return the generation batch of each completion within its step, (B,).
-
-    All are in the first batch if not recorded.
-    """
+    """Return the generation batch of each completion within its step, (B,), the first if not recorded."""
     known = columns.has_values("generation")
     return columns.numbers("generation", np.int64) if known else np.zeros(columns.rows, np.int64)
 
@@ -180,10 +177,7 @@ class StepAssembly:
         return present
 
     def _first(self, logp: np.ndarray) -> np.ndarray:
-        """Return each completion's log-probabilities in the first pass that used it.
-
-        They are TRL's old policy if it does not store one.
-        """
+        """Return each completion's log-probabilities in its first pass: TRL's old policy if it stores none."""
         first = (self.entry >= 0).argmax(axis=0)
         return np.asarray(logp[first, np.arange(self.batch)])
 

@@ -203,10 +203,7 @@ def _steps(value: dict[str, Any] | None) -> set[int]:
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[RunConnection]:
-    """Open a read-only connection, as a context manager.
-
-    No file is left next to the database. A database with a log is copied first.
-    """
+    """Open a read-only connection that leaves no file next to the database, which is copied first if it has a log."""
     log = path.with_name(path.name + "-wal")
     try:
         with contextlib.ExitStack() as stack:

@@ -127,10 +127,7 @@ class VerifiersRun(TextRun):
 
     @property
     def why_no_losses(self) -> str:  # type: ignore[override]
-        """Reason why the loss cannot be recomputed, and what is needed.
-
-        Empty if it can be, or if these are not rollouts of prime-rl.
-        """
+        """Reason why the loss cannot be recomputed, and what is needed. Empty if it can be, or it is not prime-rl's."""
         if self._prime is None or self.has_losses:
             return ""
         if self._stream is not None:

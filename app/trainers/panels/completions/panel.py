@@ -1,6 +1,4 @@
-"""The Completions panel: an update's completions as a list to search, sort and filter, with up to two shown as text
-side by side.
-"""
+"""The Completions panel: a list to search, sort and filter, with up to two completions as text side by side."""
 
 from __future__ import annotations
 

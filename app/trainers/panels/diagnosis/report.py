@@ -84,10 +84,7 @@ class Entry:
         return [["", e.step, e.row, e.token, " ".join(e.quote.split()), e.what] for e in self.evidence]
 
     def place(self, row: int) -> Evidence | None:
-        """Return the location that a row links to, or None if there is none.
-
-        For a healthy check, it is the step with the largest value.
-        """
+        """Return the location that a row links to, if any. For a healthy check, its value is the largest."""
         if not self.healthy:
             return self.evidence[row] if 0 <= row < len(self.evidence) else None
         figure = self.healthy[row].measured if 0 <= row < len(self.healthy) else None

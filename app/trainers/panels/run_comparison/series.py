@@ -57,10 +57,7 @@ def _same(run: RecordedRun, name: str, other: str) -> bool:
 
 
 def picture(run: RecordedRun, other: RecordedRun | None, choice: Choice) -> LinePicture:
-    """Return a chart of a quantity over the trainer's step numbers.
-
-    The lines of ``other`` are drawn behind those of ``run``.
-    """
+    """Return a chart of a quantity over the trainer's steps, with the lines of ``other`` behind those of ``run``."""
     lines = [line for name in choice.names if (line := _line(run, name, "")) is not None]
     if other is not None:
         lines += [line for name in choice.names if (line := _line(other, name, other.title)) is not None]
@@ -95,10 +92,7 @@ def _line(run: RecordedRun, name: str, title: str) -> Line | None:
 
 
 def _labels(run: RecordedRun) -> np.ndarray:
-    """Return the trainer's step numbers of the updates that the series cover, (n,).
-
-    Some of these updates may not have been computed yet.
-    """
+    """Return the trainer's step numbers of the updates in the series, computed or not, (n,)."""
     return np.array(run.source.labels[: len(run.series["reward_mean"])], np.float64)
 
 

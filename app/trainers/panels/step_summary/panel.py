@@ -1,6 +1,4 @@
-"""The "This step" panel: groups without a signal, and the tokens that contribute most to the push, the KL or the
-loss.
-"""
+"""The "This step" panel: groups without a signal, and the leading tokens of the push, the KL or the loss."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Token values of many completions as a pixel raster. A pixel that covers several tokens shows the value furthest
-from zero.
-"""
+"""Token values of many completions as a pixel raster. A pixel of several tokens shows the value furthest from zero."""
 
 from __future__ import annotations
 
@@ -50,10 +48,7 @@ def aligned(values: np.ndarray, there: np.ndarray, before: np.ndarray) -> np.nda
 
 
 def edges(count: int, pixels: int) -> np.ndarray:
-    """Return the boundaries for drawing ``count`` items on ``pixels`` pixels, (pixels + 1,).
-
-    They are the first item of each pixel, and ``count``.
-    """
+    """Return the first of ``count`` items on each of ``pixels`` pixels, and ``count`` at the end, (pixels + 1,)."""
     return np.arange(pixels + 1) * count // pixels
 
 
