@@ -28,10 +28,7 @@ from grpo_core.trainers import recorded_series, token_text
 KEPT_TABLES = 8
 """Maximum number of completion tables kept in memory."""
 KEPT_PREPARED = 2_000_000
-"""Maximum number of tokens in the evaluated updates kept in memory, at about 70 bytes per token.
-
-The latest update is kept even if it is larger.
-"""
+"""Maximum number of tokens in the evaluated updates kept in memory but for the latest, at about 70 bytes each."""
 
 
 class RecordedRun(RunHandle):

@@ -22,10 +22,7 @@ if TYPE_CHECKING:
     from grpo_core.trainers.importers.series_cache import SeriesCache
 
 SOON_MS, LATER_MS = 2_000, 15_000
-"""Minimum and maximum number of milliseconds between two checks of the folder.
-
-It is checked more often while it grows.
-"""
+"""Minimum and maximum number of milliseconds between two checks of the folder, the minimum while it grows."""
 IN_THREAD = 32
 """Maximum number of updates that are computed in a thread, because starting a process would take longer."""
 LEAST_KEPT = 32

@@ -29,16 +29,10 @@ if TYPE_CHECKING:
 
 TRIED = 20
 """Number of updates at the end of a run, at least one of which must be readable."""
-READING = "recorded"
-"""Id of the message shown while a run is being read."""
-PREPARING = "recorded update"
-"""Id of the message shown while an update is being read."""
-SERIES = "recorded series"
-"""Id of the message shown while series are being computed."""
+READING, PREPARING, SERIES, NOTES = "recorded", "recorded update", "recorded series", "recorded notes"
+"""Ids of the messages shown while a run, an update or series are being read, and of that about defects of a run."""
 COLUMNS = "columns of"
 """Beginning of the id of the message about a table whose columns are not recognised; its path follows."""
-NOTES = "recorded notes"
-"""Id of the message about defects in the run opened last."""
 Refusal: TypeAlias = "tuple[str, list[Column]]"
 """The reason why a table was not opened, and its columns, of which the user can say what they mean."""
 
@@ -208,10 +202,7 @@ class RecordedRuns(QObject):
             self._workspace.move_to(place)
 
     def _place_in(self, old: RecordedRun, fresh: RecordedRun) -> int | None:
-        """Return the position of the current update in the run that replaces ``old``.
-
-        None means the last position, and is also returned if the run does not contain that update.
-        """
+        """Return the place of the current update in the run that replaces ``old``. None: the last, or it is gone."""
         if self._workspace.following or not old.source.partial:
             return None
         label = old.trainer_step(self._workspace.cursor.step)

@@ -82,9 +82,7 @@ def spare_launches(model: Any) -> None:
 
 
 def _adapted_output(layer: Any, first: Any, second: Any, scale: float, x: Tensor) -> Tensor:
-    """Return the output (..., D') of a layer for ``x`` (..., D), with ``scale`` · second(first(x)) added unless the
-    adapter is off.
-    """
+    """Return the output (..., D') for ``x`` (..., D), plus ``scale`` · second(first(x)) unless the adapter is off."""
     down, up = first.weight, second.weight
     plain: Tensor = layer.base_layer(x)
     if layer.disable_adapters or layer.merged:

@@ -35,7 +35,6 @@ TARGETS = (
 NO_TARGETS = tr(
     "no adapter fits this model, because its attention layers have other names; use 0 to train every weight"
 )
-"""Message if :func:`targets_in` finds no family."""
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 LARGEST_CONFIG = 4 << 20
@@ -133,7 +132,7 @@ def adapter_in(folder: Path) -> AdapterFiles | None:
                     file=CONFIG, name=shortened(name, 60), value=shortened(value, 60)
                 ),
             )
-    rank, alpha = config.get("r"), config.get("lora_alpha")
+    rank, alpha = config.get("r"), config.get("lora_alpha", 0)
     scaled = type(alpha) in (int, float) and 0 < alpha <= LARGEST_ALPHA
     if type(rank) is not int or not 1 <= rank <= LARGEST_RANK or not scaled:
         raise refuse(folder, tr("its {file} does not give a usable r and lora_alpha").format(file=CONFIG))

@@ -87,9 +87,7 @@ def sampled_on_device(
 
 
 def keeps_rows(model: Any) -> bool:
-    """Return whether the model's cache allows rows to be shared and dropped, as :func:`sample` does. Layers with a
-    recurrent state do not.
-    """
+    """Return whether cached rows can be shared and dropped, unlike those of layers with a recurrent state."""
     device = next(model.parameters()).device
     with torch.no_grad():
         done = model(input_ids=torch.zeros(1, 1, dtype=torch.int64, device=device), use_cache=True)

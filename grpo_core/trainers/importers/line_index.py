@@ -168,7 +168,7 @@ def cached_arrays(place: Path, largest: int) -> dict[str, np.ndarray]:
 def cache_arrays(place: Path, **arrays: np.ndarray) -> None:
     """Write a file of :func:`place_in` if possible, and delete the least recently used of too many with its suffix."""
     archive = io.BytesIO()
-    np.savez(archive, **arrays)
+    np.savez(archive, allow_pickle=False, **arrays)
     with suppress(OSError, ValueError):
         place.parent.mkdir(parents=True, exist_ok=True)
         files = sorted(place.parent.glob(f"*{''.join(place.suffixes)}"), key=lambda file: file.stat().st_mtime)

@@ -18,18 +18,14 @@ from grpo_core.text import plural, tr
 LARGEST = 1 << 30
 """Maximum unpacked size of columns in bytes, whether declared by the file or found while reading."""
 MOST_ROWS = 200_000
-"""Maximum number of completions in one file.
-
-The limit is needed because a few kilobytes can encode millions of equal ones.
-"""
+"""Maximum number of completions in one file. A few kilobytes can encode millions of equal ones."""
 MOST_VALUES = 1 << 27
 """Maximum number of values of one column, including those in lists."""
 AT_ONCE = 1024
 """Number of rows that are unpacked between two checks of the size."""
 IN_MEMORY = 64 << 20
-"""Maximum size in bytes of a file that is read completely before it is unpacked.
-
-Files are never memory-mapped, because they may be truncated while being read.
+"""Maximum size in bytes of a file that is read completely before it is unpacked. None is memory-mapped, because it
+may be truncated while being read.
 """
 
 MAGIC = b"PAR1"

@@ -38,7 +38,6 @@ TEXTS = ("prompt", "completion")
 OF_THE_LOSS = ("completion_ids", "mask", "pass", "part", "logp")
 """Columns without which the loss cannot be recomputed."""
 TOKENIZER = "tokenizer"
-"""The folder of the tokenizer within the trace."""
 MOST_PROCESSES = 4096
 MOST_NAMED = 1000
 """Maximum number of reward functions, and of tokens that end a completion."""

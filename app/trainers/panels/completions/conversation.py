@@ -152,9 +152,7 @@ def _turn(turn: Turn) -> Iterator[Passage]:
 
 
 def look_of(turn: Turn) -> str:
-    """Return the style of a turn's words, which shows how many of them the loss counts. It is plain if that is not
-    recorded.
-    """
+    """Return the style of a turn's words by how many of them the loss counts, plain if that is not recorded."""
     if turn.in_loss is None or turn.body is None:
         return PLAIN
     return UNSEEN if not turn.in_loss else SEEN if turn.in_loss >= turn.body else PARTLY

@@ -49,9 +49,7 @@ KEPT = (
 
 
 class CompletionsPanel(Panel):
-    """A table with one row per completion. The selected completion is shown as text below; another can be kept next
-    to it.
-    """
+    """A table of completions. The selected one is shown as text below, and another can be kept next to it."""
 
     plans = False
 
@@ -227,10 +225,7 @@ class CompletionsPanel(Panel):
         )
 
     def _chosen(self, view: View) -> int | None:
-        """Return the completion selected in all panels.
-
-        If none is selected, or if it lacks the searched text, return the first in the list.
-        """
+        """Return the completion selected in all panels, or the first listed if none is, or it lacks the search text."""
         assert self._batch is not None
         row = view.selection.row
         if row is not None and row < len(self._batch.cells) and (row in self._listed or not self.search.text()):
@@ -243,10 +238,7 @@ class CompletionsPanel(Panel):
         return self._batch.prompts[row], self._batch.completions[row]
 
     def _read(self, view: View, row: int | None) -> dict[str, Any]:
-        """Return the arguments of ``CompletionText.show_text`` for a row of the batch.
-
-        If there is no row, the heading is empty, and the prompt and the completion are None.
-        """
+        """Return the arguments of ``CompletionText.show_text`` for a row of the batch, empty ones for no row."""
         if row is None or self._batch is None:
             return {"heading": "", "prompt": None, "completion": None}
         prompt, completion = self.texts(row)

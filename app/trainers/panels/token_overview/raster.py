@@ -37,9 +37,7 @@ def offsets(there: np.ndarray, mask: np.ndarray, alignment: str) -> np.ndarray:
 
 
 def aligned(values: np.ndarray, there: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Return ``values`` (B, T) with each row shifted ``before`` (B,) positions to the right, NaN where there is no
-    token.
-    """
+    """Return ``values`` (B, T), each row shifted ``before`` (B,) places to the right, NaN where there is no token."""
     lengths = there.sum(axis=1)
     out = np.full((len(values), int((before + lengths).max(initial=1))), np.nan, dtype=np.float32)
     for row, (first, length) in enumerate(zip(before.tolist(), lengths.tolist(), strict=True)):
