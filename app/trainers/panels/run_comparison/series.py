@@ -106,8 +106,8 @@ def settings_that_differ(run: RecordedRun, other: RecordedRun) -> list[list[obje
     A setting that is known for only one run is left out.
     """
     here, there = _settings(run), _settings(other)
-    pairs = ((name, here.get(name), there.get(name)) for name in {**here, **there})
-    return [[name, worded(one), worded(two)] for name, one, two in pairs if one != two]
+    both = (name for name in here if name in there)
+    return [[name, worded(here[name]), worded(there[name])] for name in both if here[name] != there[name]]
 
 
 def _settings(run: RecordedRun) -> dict[str, object]:
