@@ -231,12 +231,7 @@ def _read(
 
     Return None for a file that no importer knows, unless its name shows that another program wrote it. A table that
     cannot be opened is tried once more with what is ``remembered`` of its columns.
-
-    Raises:
-        GrpoError: it cannot be read; the message says why.
-        Cancelled: ``cancelled()`` returned True.
     """
-
     from grpo_core.trainers.columns import is_table, key_of
 
     def poll() -> None:

@@ -218,11 +218,7 @@ def prefilled(model: Any, prompt_tokens: np.ndarray, *, sharing: bool) -> tuple[
 
 
 def _beginning(prompt_tokens: np.ndarray) -> int:
-    """Return the length of the prefix that several prompts (P, T_prompt) share, excluding the last token of the
-    shortest.
-
-    The result is 0 if it is too short for a separate forward pass.
-    """
+    """Return the length of the prompts' common prefix, excluding any last token, 0 if too short for its own pass."""
     lengths = (prompt_tokens >= 0).sum(axis=-1)
     same = (prompt_tokens == prompt_tokens[0]).all(axis=0)
     shared = min(int(np.argmin([*same, False])), int(lengths.min()) - 1)

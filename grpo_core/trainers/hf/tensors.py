@@ -87,11 +87,7 @@ def shapes_of(path: Path) -> dict[str, tuple[int, ...]]:
 
 
 def _shape(entry: Any) -> tuple[int, ...]:
-    """Return the shape of a tensor according to its header entry.
-
-    Raises:
-        ValueError: the shape does not match the entry's number of bytes.
-    """
+    """Return the shape in a tensor's header entry. ValueError if it does not match the number of bytes."""
     shape, (begin, end) = tuple(entry["shape"]), entry["data_offsets"]
     if len(shape) > MOST_AXES or not all(type(n) is int and 0 <= n < 2**63 for n in (*shape, begin, end)):
         raise ValueError("no shape")

@@ -161,11 +161,7 @@ class Arrays(Lists):
 
 
 def _parsed(data: bytes) -> np.ndarray:
-    """Parse a flat array in NumPy's format (``numpy.lib.format``).
-
-    Raises:
-        ValueError: it is not in this format, has an unexpected shape or kind of values, or is truncated.
-    """
+    """Parse a flat array in NumPy's format (``numpy.lib.format``). ValueError if it is anything else, or truncated."""
     stream = io.BytesIO(data)
     if np.lib.format.read_magic(stream) != (1, 0):
         raise ValueError("unknown version of the format")

@@ -78,11 +78,7 @@ def _of_tensor(data: bytes) -> float | None:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield (number, value) of each field of a message: an integer, or the bytes of everything else.
-
-    Raises:
-        ValueError: it is not a message.
-    """
+    """Yield (number, value) of each field of a message, an integer or bytes. ValueError if it is no message."""
     at = 0
     while at < len(data):
         key, at = _integer(data, at)

@@ -192,11 +192,7 @@ class Columns(Lists):
             yield dict(zip(names, row, strict=True))
 
     def _bounded(self, names: list[str]) -> Any:
-        """Return columns as an Arrow table, read piece by piece with a limit on their size.
-
-        Raises:
-            RunFileError: they are too large.
-        """
+        """Return columns as an Arrow table, read piece by piece. RunFileError if they are too large."""
         import pyarrow
 
         if not self.rows:
@@ -270,11 +266,7 @@ class Columns(Lists):
             return np.asarray(column.to_numpy(zero_copy_only=False), dtype=kind), *lengths
 
     def _of_numbers(self, name: str, depths: Sequence[int]) -> Any:
-        """Return column ``name`` as one Arrow array, whose nesting depth must be one of ``depths``.
-
-        Raises:
-            RunFileError: there is no such column, it is damaged, or it holds something else.
-        """
+        """Return column ``name`` of numbers as an Arrow array, whose nesting depth must be one of ``depths``."""
         import pyarrow
 
         column = self.array(name)
@@ -293,11 +285,7 @@ class Columns(Lists):
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
-        """Context manager that turns errors of pyarrow, or due to values of another type, into an error message.
-
-        Raises:
-            RunFileError: there was one.
-        """
+        """Context manager that turns errors of pyarrow, or due to values of another type, into RunFileError."""
         import pyarrow
 
         others = (OSError, ValueError, TypeError, AttributeError, OverflowError, MemoryError)

@@ -273,12 +273,7 @@ def matched(exported: Exported, rows: Sequence[RowTokens | None]) -> tuple[list[
 
 
 def _longer(one: PackedSequence, whole: Sequence[np.ndarray | None], taken: np.ndarray) -> int | None:
-    """Return the index of a completion, not yet ``taken``, that begins with the sequence's tokens.
-
-    None if there is none.
-
-    The trainer truncates long completions, so a sequence can be shorter.
-    """
+    """Return the first completion, not ``taken``, that begins with a sequence, which may have been truncated."""
     own = one.tokens.ids
     for i, ids in enumerate(whole):
         if ids is not None and not taken[i] and len(ids) > len(own) and np.array_equal(ids[: len(own)], own):
@@ -327,12 +322,7 @@ def with_loss(
 
 
 def _parsed(path: Path) -> dict[str, Any]:
-    """Read a configuration file.
-
-    Raises:
-        OSError: there is no such file.
-        ValueError: it is neither JSON nor TOML, or not an object, or too long.
-    """
+    """Read a configuration file. OSError or ValueError if it is not there, or not a JSON or TOML object."""
     value = recipe.parsed(path, LARGEST_CONFIG)
     if not isinstance(value, dict):
         raise ValueError(tr("it is not an object"))
@@ -340,11 +330,7 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 
 def _sequence(line: Any) -> PackedSequence:
-    """Parse a line of the export.
-
-    Raises:
-        KeyError, TypeError, ValueError, OverflowError: it is not what prime-rl writes.
-    """
+    """Parse a line of the export. KeyError, TypeError, ValueError or OverflowError if prime-rl writes no such line."""
     if line["schema_version"] != 1:
         raise ValueError(f"schema_version {line['schema_version']}")
     length = len(line["token_ids"])

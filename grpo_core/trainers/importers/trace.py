@@ -187,11 +187,7 @@ class Trace(Source):
             return table, step
 
     def _refuse_without_loss(self) -> None:
-        """Check that the trace contains a loss that this program can compute.
-
-        Raises:
-            NotRecordedError: only text and rewards were recorded, or this program does not support the loss.
-        """
+        """Raise NotRecordedError for a trace of texts and rewards alone, or with an unsupported loss."""
         if self._unsupported:
             raise NotRecordedError(self._unsupported)
         if self._description.get("level") == "texts":
@@ -202,12 +198,7 @@ class Trace(Source):
             )
 
     def _refuse_without_tokens(self, columns: list[Columns | Arrays]) -> None:
-        """Check that the files contain the tokens of the loss.
-
-        Raises:
-            NotRecordedError: a file lacks columns required by the loss, or their values. Its text and rewards can be
-                shown.
-        """
+        """Raise NotRecordedError if a file lacks columns of the loss, or their values."""
         missing = [name for name in OF_THE_LOSS if any(name not in each.names for each in columns)]
         if not missing and all(each.has_values("pass") for each in columns):  # otherwise generated and never used
             missing = [name for name in OF_THE_LOSS if not all(each.has_values(name) for each in columns)]
@@ -229,11 +220,7 @@ class Trace(Source):
 
     @contextmanager
     def _fitting(self, position: int) -> Iterator[None]:
-        """Context manager that turns errors caused by a mismatch between columns and index into an error message.
-
-        Raises:
-            RunFileError: they do not match.
-        """
+        """Context manager that turns errors of a mismatch between columns and index into RunFileError."""
         try:
             yield
         except (LookupError, ValueError, TypeError, OverflowError, MemoryError, AssertionError) as error:
@@ -348,11 +335,7 @@ def _reports(path: Path) -> dict[int, list[Report]]:
 
 
 def _processes(description: dict[str, Any], folder: Path) -> int:
-    """Return the number of processes that trained, at most :data:`MOST_PROCESSES`.
-
-    Raises:
-        ValueError: the description is invalid.
-    """
+    """Return the number of processes that trained. ValueError if it is no number, or a too large one."""
     processes = description.get("num_processes") or len(list(folder.glob("rank*"))) or 1
     if not is_whole(processes, MOST_PROCESSES):
         raise ValueError(f"num_processes = {shortened(processes, 40)}")

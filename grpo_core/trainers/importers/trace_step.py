@@ -128,11 +128,7 @@ class StepAssembly:
         self.optimizer_step = np.array([n for n, _ in order])
 
     def _refuse_unknown(self, uses: list[tuple[int, int, int, int]], parts: list[int]) -> None:
-        """Reject micro-batches that are not in the index, because arrays are allocated according to their numbers.
-
-        Raises:
-            RunFileError: a completion was used in such a micro-batch.
-        """
+        """Reject micro-batches that the index lacks, since their numbers determine the size of arrays."""
         known = self._micro_batches()
         for (row, n, _, _), part in zip(uses, parts, strict=True):
             if (n, part) not in known:
@@ -297,11 +293,7 @@ class VerlAssembly(StepAssembly):
         return None, None
 
     def _refuse_cut_kl(self, step: Step) -> None:
-        """Check that verl did not clamp the KL of a token.
-
-        Raises:
-            NotRecordedError: verl clamped one, which this program's loss does not do.
-        """
+        """Refuse an update in which verl clamped the KL of a token, which this program's loss does not do."""
         objective = step.settings.objective
         if not objective.beta or objective.kl != "k3" or step.ref_logp is None:
             return
@@ -317,11 +309,8 @@ class VerlAssembly(StepAssembly):
             )
 
     def _refuse_weights_of_tokens(self, step: Step) -> None:
-        """Check that tokens do not have individual importance weights if the ratio is that of the completion.
-
-        Raises:
-            NotRecordedError: they do. verl then multiplies each token's push by its own weight, while the loss of this
-                program would use their mean.
+        """Refuse an update with importance weights per token and the ratio of the completion: verl multiplies each push
+        by its own weight, while the loss of this program would use their mean.
         """
         if step.gate is None or step.settings.objective.level != "sequence":
             return

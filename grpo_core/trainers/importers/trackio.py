@@ -222,11 +222,7 @@ def reading(path: Path) -> Iterator[RunConnection]:
 
 
 def _copied(path: Path, log: Path, scratch: Path) -> Path:
-    """Copy a database and its log into ``scratch``. The log is merged when the copy is read.
-
-    Raises:
-        OSError: it cannot be copied.
-    """
+    """Copy a database and its log into ``scratch``. The log is merged when the copy is read."""
     for _ in range(COPIED):
         before = file_stamp(path), file_stamp(log)
         for file in (path, log):

@@ -369,13 +369,10 @@ NEAR = 1 << 16
 
 
 def _key_of(line: bytes) -> tuple[int, int]:
-    """Return (training step, kind) of an episode.
+    """Return (training step, kind) of an episode. ValueError if it is not JSON.
 
     If the line looks complete, only its data about the run is read. Quotes within a string are escaped, so a string
     cannot be mistaken for this data.
-
-    Raises:
-        ValueError: it is not JSON.
     """
     match = RUN.search(line, 0, NEAR)
     if match is not None and line.startswith(b"{") and line.rstrip().endswith(b"}"):
