@@ -132,7 +132,6 @@ LIGHT += tuple(
         "adapter_files",
         "folder",
         "generation",
-        "gguf_header",
         "memory",
         "reading",
         "refusal",

@@ -19,9 +19,8 @@ from grpo_core.text import plural, tr
 from grpo_core.trainers import token_text
 from grpo_core.trainers.hf import adapter_files
 from grpo_core.trainers.hf.adapter_files import AdapterFiles, adapter_in
-from grpo_core.trainers.hf.gguf_header import MAGIC, header_of
 from grpo_core.trainers.hf.refusal import refuse
-from grpo_core.trainers.hf.tensors import Shapes, numbers, shapes_of, weight_files
+from grpo_core.trainers.hf.tensors import MAGIC, Shapes, header_of, numbers, shapes_of, weight_files
 
 LARGEST_JSON = 128 << 20
 """Maximum size in bytes of a JSON file in the folder. Large vocabularies take about 35 MB."""
