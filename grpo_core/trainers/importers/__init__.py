@@ -47,13 +47,8 @@ class Importer:
     general: bool = False
 
 
-def importer_for(path: Path) -> Importer | None:
-    """Return the importer for ``path``, or None if none recognises it."""
-    name = _name_of(path)
-    return None if name is None else IMPORTERS[name]
-
-
-def _name_of(path: Path) -> str | None:
+def importer_for(path: Path) -> str | None:
+    """Return the name of the importer for ``path``, or None if none recognises it."""
     for name, importer in sorted(IMPORTERS.items(), key=lambda item: item[1].general):
         try:
             if importer.probe(path):
@@ -87,7 +82,7 @@ def open_source(path: Path, *, index: Path | None = None, columns: str = "") -> 
         if not of_rows:
             found.note(tr("Columns were read as specified: {columns}.").format(columns=columns))
         return found
-    name = _name_of(path)
+    name = importer_for(path)
     if name is None:
         raise RunFileError(
             tr("{path} is not a recorded run that this program can read. {looks}").format(
