@@ -22,7 +22,7 @@ from app.token_grid.tints import DEFAULT, TINTS
 from app.token_grid.token_film import moment, stage_sentence
 from app.widgets.panel import Panel
 from app.workspace.cursor import Cursor, Stage
-from app.workspace.place_shown import place_shown
+from app.workspace.place_shown import place_selected, place_shown
 from app.workspace.step_view import StepView
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -156,7 +156,7 @@ class TokenInspectorPanel(Panel):
             self._rows = key, rows_of(view.step, self.group, tint, values)
         rows = self._rows[1]
         assert rows is not None
-        self.grid.show_rows(rows, view.theme, view.scale, self._selected(view))
+        self.grid.show_rows(rows, view.theme, view.scale, place_selected(view))
         self.legend.show_scale(
             view.theme,
             view.scale,
@@ -179,12 +179,6 @@ class TokenInspectorPanel(Panel):
             shorter=stage_sentence(view.step, self.group, view.cursor, short=True),
         )
         self.detail.show_token(view, row, token)
-
-    def _selected(self, view: View) -> tuple[int, int] | None:
-        row, step = view.selection.row, view.step.step
-        if row is None or step is None or row >= len(step.group):
-            return None
-        return row, min(view.selection.token, max(int(step.there[row].sum()) - 1, 0))
 
     def summary(self, view: View) -> str:
         step = view.step.step

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PySide6.QtWidgets import QPushButton
 
-from app.panel_registry import EVOLUTION
+from app.panel_registry import EVOLUTION, WHAT_IF
 from app.panels.controls.kinds import applies
 from app.panels.evolution.task_chips import AGENT, CHIPS
 from app.panels.what_if.question import WhatIfPicture
@@ -80,6 +81,23 @@ def test_a_what_if_without_the_mask_shows_which_side_counts_the_tools_words(agen
     for ran, other in zip(rows.counts[::2], rows.counts[1::2], strict=True):
         assert all(other) and len(ran) == len(other)
     assert not all(all(ran) for ran in rows.counts[::2])
+
+
+def test_a_token_after_the_tools_words_is_selected_in_the_what_if_too(agent: Driver, front: Front) -> None:
+    panel = front(WHAT_IF)
+    panel.header.tinted.emit("push")
+    panel.header.shown.emit("tokens")
+    step = agent.program.workspace.view.step.step
+    assert step is not None
+    masked = step.there & ~step.mask
+    row = int(masked.any(axis=1).argmax())
+    last = int(np.flatnonzero(step.mask[row])[-1])
+    assert last > masked[row].argmax(), "a token of the model follows"
+    agent.program.workspace.select_token(row, last)
+    agent.settle()
+    panel.batch.grid.explain_current()
+    quantity = agent.program.workspace.view.quantity
+    assert quantity is not None and (quantity.row, quantity.token) == (row, last)
 
 
 def test_evolution_says_what_the_agent_may_do(agent: Driver, front: Front) -> None:
