@@ -59,9 +59,9 @@ class TokenInspectorPanel(Panel):
         self._drawn_anew = False
         self._rows: tuple[tuple[object, ...], TokenRows | None] = (), None
         self.choices = TokenChoices()
-        self.choices.group_chosen.connect(self._on_group)
-        self.choices.tinted.connect(self._on_tint)
-        self.choices.pass_chosen.connect(self._on_pass)
+        self.choices.prompt.activated.connect(self._on_group)
+        self.choices.tint.activated.connect(self._on_tint)
+        self.choices.passes.activated.connect(self._on_pass)
         self.grid = TokenGrid()
         self.grid.chosen.connect(workspace.select_token)
         self.grid.activated.connect(self._on_activated)
@@ -222,9 +222,9 @@ class TokenInspectorPanel(Panel):
             self.group = group
             self.workspace.select(row=int(rows[min(place, len(rows) - 1)]), token=selection.token)
 
-    @Slot(str)
-    def _on_tint(self, name: str) -> None:
-        self.tint_name = name
+    @Slot(int)
+    def _on_tint(self, index: int) -> None:
+        self.tint_name = self.choices.tint.itemData(index)
         self.redraw()
 
     @Slot(int)

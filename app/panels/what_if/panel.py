@@ -15,7 +15,7 @@ from app.panels.what_if import numbers
 from app.panels.what_if.batch_view import BatchView
 from app.panels.what_if.editor import SettingsEditor
 from app.panels.what_if.header import WhatIfHeader
-from app.panels.what_if.question import Evaluated, WhatIfPicture, WhatIfQuestion
+from app.panels.what_if.question import WhatIfPicture, WhatIfQuestion
 from app.panels.what_if.tokens import offered
 from app.panels.what_if.what_if_words import description, differing, headline
 from app.plotting.table_twin import TableTwin
@@ -38,14 +38,12 @@ BESIDE = 300
 """Width in pixels at 100 % that the batch needs next to the table."""
 
 
-def _computed(work: Callable[[], Evaluated], poll: Poll) -> Iterator[Evaluated]:
+def _computed(work: Callable[[], WhatIfPicture], poll: Poll) -> Iterator[WhatIfPicture]:
     """Yield the result of ``work``, including everything that the panel needs from it."""
     poll()
-    evaluated = work()
-    picture = evaluated.picture
-    _ = picture.rows, picture.direction, picture.pushes, picture.unchanged
+    picture = work()
     _ = [view.gradient for view in picture.views]
-    yield evaluated
+    yield picture
 
 
 class WhatIfPanel(Panel):
@@ -70,11 +68,11 @@ class WhatIfPanel(Panel):
         self._shared = 0.0, ""
         self._arranged = "beside"
         self.header = WhatIfHeader()
-        self.header.preset_chosen.connect(self._on_preset)
-        self.header.pass_chosen.connect(self._on_pass)
-        self.header.shown.connect(self._on_show)
-        self.header.tinted.connect(self._on_tint)
-        self.header.asked.connect(self.question.ask)
+        self.header.preset.activated.connect(self._on_preset)
+        self.header.passes.activated.connect(self._on_pass)
+        self.header.shows.activated.connect(self._on_show)
+        self.header.tint.activated.connect(self._on_tint)
+        self.header.ask.clicked.connect(self.question.ask)
         self.header.settings.toggled.connect(self.redraw)
         self.editor = SettingsEditor()
         self.editor.edited.connect(self._on_edited)
@@ -262,9 +260,9 @@ class WhatIfPanel(Panel):
 
     # -- choices -----------------------------------------------------------------------------------------------------
 
-    @Slot(str)
-    def _on_preset(self, name: str) -> None:
-        self.question.choose(name)
+    @Slot(int)
+    def _on_preset(self, index: int) -> None:
+        self.question.choose(self.header.preset.itemData(index))
         self._changed()
 
     @Slot(tuple, object)
@@ -293,12 +291,12 @@ class WhatIfPanel(Panel):
             self.workspace.show_stage(Stage.UPDATE, index)
         self.redraw()
 
-    @Slot(str)
-    def _on_show(self, name: str) -> None:
-        self.shows = name
+    @Slot(int)
+    def _on_show(self, index: int) -> None:
+        self.shows = self.header.shows.itemData(index)
         self.redraw()
 
-    @Slot(str)
-    def _on_tint(self, name: str) -> None:
-        self.tint_name = name
+    @Slot(int)
+    def _on_tint(self, index: int) -> None:
+        self.tint_name = self.header.tint.itemData(index)
         self.redraw()

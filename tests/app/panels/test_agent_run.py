@@ -11,20 +11,16 @@ from PySide6.QtWidgets import QPushButton
 from app.panel_registry import EVOLUTION, WHAT_IF
 from app.panels.controls.kinds import applies
 from app.panels.evolution.task_chips import AGENT, CHIPS
-from app.panels.what_if.question import WhatIfPicture
+from app.panels.what_if.question import AS_IT_RAN, WhatIfQuestion
 from app.panels.what_if.tokens import pairs_of
 from app.teaching.export.page_command import main
 from app.trainers.panel_rows import COMPLETIONS
 from app.trainers.panels.completions.conversation import SEEN, UNSEEN, passages
 from app.trainers.panels.completions.rows import COLUMNS, batch_of, filled
-from app.workspace.cursor import Stage
-from app.workspace.step_view import StepView
 from grpo_core.config import language_settings
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.lm.origin import origin
 from grpo_core.runs.run_file import RunWriter
-from grpo_core.what_if.compare import side_by_side
-from grpo_core.what_if.replay import replayed
 from tests.app.conftest import Driver
 from tests.app.panels.conftest import Front
 
@@ -70,13 +66,10 @@ def test_a_what_if_without_the_mask_shows_which_side_counts_the_tools_words(agen
     view = agent.program.workspace.view
     step = view.step.step
     assert step is not None
-    wanted = SETTINGS.replace({"task.mask_tool": False})
-    here, there = (
-        StepView(view.run.origin, record, Stage.UPDATE, 0) for record in (step, replayed(step, wanted, None))
-    )
-    assert here.numbers is not None and there.numbers is not None
-    sides = side_by_side(here.numbers, there.numbers, wanted)
-    rows = pairs_of(WhatIfPicture(what_if=sides, ran=here, other=there, passed=0, step=step), 0, "push")
+    question = WhatIfQuestion(agent.program.workspace)
+    question.choose(AS_IT_RAN)
+    question.change(step.settings, ("task.mask_tool",), False)
+    rows = pairs_of(question.picture(view, step, 0), 0, "push")
     assert rows.counts is not None
     for ran, other in zip(rows.counts[::2], rows.counts[1::2], strict=True):
         assert all(other) and len(ran) == len(other)
@@ -85,8 +78,8 @@ def test_a_what_if_without_the_mask_shows_which_side_counts_the_tools_words(agen
 
 def test_a_token_after_the_tools_words_is_selected_in_the_what_if_too(agent: Driver, front: Front) -> None:
     panel = front(WHAT_IF)
-    panel.header.tinted.emit("push")
-    panel.header.shown.emit("tokens")
+    for box, name in ((panel.header.shows, "tokens"), (panel.header.tint, "push")):
+        box.activated.emit(box.findData(name))
     step = agent.program.workspace.view.step.step
     assert step is not None
     masked = step.there & ~step.mask
