@@ -49,6 +49,8 @@ GAINED = BarSeries(
     kind="signed",
 )
 DISTANCE = BarSeries(name=tr("reward minus mean"), meaning="text", style="level", width=0.26, listed=False)
+TITLE = tr("Policy over actions")
+"""Title of a chart of the policy."""
 CHANGE, ADVANTAGE = "change", "advantage"
 """Keys of the lanes below the policy."""
 EARLIER = BarSeries(name=tr("end of earlier runs"), meaning="muted", style="outline")
@@ -59,16 +61,6 @@ SMALL = 1e-3
 """Magnitude below which a change is grey. The axis of changes always extends to at least this value."""
 SMALLEST = 5e-5
 """Magnitude below which the picture shows no number for a change."""
-
-
-def policy_chart(*, headed: bool = True, drags: bool = True) -> BarChart:
-    """Return a chart for :func:`policy_picture`.
-
-    Args:
-        headed: whether it shows a sentence above the lanes.
-        drags: whether rewards can be dragged.
-    """
-    return BarChart(tr("Policy over actions"), drag="diamond" if drags else "", headed=headed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,7 +182,7 @@ def _policy(what: PolicyPicture, here: int | None, highest: float, guess: Guess 
         BarSeries(
             name=tr("end of {run}").format(run=name), key=f"earlier {n}", meaning="muted", style="untold", heights=end
         )
-        for n, (name, end) in enumerate(zip(what.earlier.names, what.earlier.probabilities, strict=True))
+        for n, (name, end) in enumerate(zip(what.earlier_names, what.earlier, strict=True))
     )
     height, asks = (None, False) if guess is None else (guess.height, guess.asks)
     predicted = "" if height is None else tr("your prediction {height}").format(height=shown(height))
@@ -206,7 +198,7 @@ def _policy(what: PolicyPicture, here: int | None, highest: float, guess: Guess 
         series=(*(side_by_side(shapes) if what.paired else shapes), *earlier),
         notes=tuple("" if n in held else f"{value:.3f}" for n, value in enumerate(what.now.tolist())),
         kept=(likeliest,) if here is None else (likeliest, here),
-        ghosts=what.earlier.probabilities,
+        ghosts=what.earlier,
         invites=asks,
         level=height,
         level_text=predicted,

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QGridLayout, QToolButton, QWidget
 
 from app.boxes import across
-from app.panels.policy_chart import policy_chart, show_policy
+from app.panels.policy_chart import show_policy
 from app.panels.policy_data import PolicyPicture
 from app.panels.policy_data import picture as policy_picture
 from app.panels.what_if.question import WhatIfPicture
@@ -50,9 +50,7 @@ class PolicyPair(QWidget):
         places.setVerticalSpacing(0)
         places.setHorizontalSpacing(16)
         for place, (side, plot_title) in enumerate(zip(SIDES, PLOT_TITLES, strict=True)):
-            plot = policy_chart(headed=False, drags=False)  # a sentence does not fit above a half-width panel
-            plot.title = plot_title
-            plot.setAccessibleName(plot.title)
+            plot = BarChart(plot_title, headed=False)  # a sentence does not fit above a half-width panel
             plot.picked.connect(self._on_chosen)
             twin = TwinStack(plot)
             twin.hide_header()
