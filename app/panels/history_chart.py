@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QResizeEvent
 
 from app.plotting.axis import Scale
@@ -20,6 +20,7 @@ from app.plotting.twin_rows import SeriesRows
 from app.theme.tokens import Theme
 from app.workspace.run_handle import RunHandle
 from app.workspace.trials import Trial
+from grpo_core.breakpoints import Breakpoint
 from grpo_core.experiments.repeats import SERIES
 from grpo_core.metrics import METRICS
 from grpo_core.text import tr
@@ -182,6 +183,25 @@ class HistoryChart(Plot):
             series = pinned[place] if place < len(pinned) else {}
             for name, band in bands.items():
                 band.show_runs(series.get(name))
+
+    def breakpoints_at(self, point: QPoint) -> list[Breakpoint]:
+        """Return the breakpoints for a point of the plot: above and below its value, for the nearest visible series.
+
+        Before the first update, that is the first visible one.
+        """
+        place = self.view_box.mapSceneToView(self.mapToScene(point))
+        visible = [curve for curve in self.curves if curve.isVisible()]
+        x = self.snap(place.x())
+        heights = {curve: curve.at(x) for curve in visible} if x is not None else {}
+        near = [curve for curve, height in heights.items() if not math.isnan(height)]
+        near.sort(key=lambda curve: abs(heights[curve] - place.y()))
+        value = float(f"{place.y():.3g}")
+        return [
+            Breakpoint(series=curve.key, relation=relation, value=value)
+            for curve in (near or visible)[:1]
+            for relation in ("above", "below")
+            if math.isfinite(value)
+        ]
 
     def _longest(self) -> float:
         """Return the last update of any earlier run or repeat, or :data:`REACH` if it is later."""

@@ -42,55 +42,45 @@ class TrialsRow(QWidget):
         repeats_answer: the first part of the sentence, which is shown if the whole does not fit.
 
     Signals:
-        toggled: show or hide this trial.
-        opened: open the run of this trial.
+        toggled: show or hide this run or these repeats.
+        opened: open this run.
         pointed: the run whose chip has the pointer or the keyboard focus, or None.
-        repeat_pressed: repeat the run shown, or cancel its repeats.
-        repeats_toggled: show or hide the repeats.
-        pinned_toggled: show or hide these earlier repeats.
-        number_wanted: explain the number on the chip of this run.
-        source_wanted: show the repeats of this batch, from which numbers come.
+        explain_wanted: explain the number of this run or of these repeats.
     """
 
     toggled = Signal(object)
     opened = Signal(object)
     pointed = Signal(object)
-    repeat_pressed = Signal()
-    repeats_toggled = Signal()
-    pinned_toggled = Signal(object)
-    number_wanted = Signal(object)
-    source_wanted = Signal(object)
+    explain_wanted = Signal(object)
 
     def __init__(self, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
         """Create the row. ``computed_on`` is the control for where repeats are computed."""
         super().__init__(parent)
         self.title, self.hint = Label(tr("Trials"), name="section"), Label(HINT, name="muted")
         self.row = ChipRow()
-        self.own, self.repeats = TrialChip("policy", can_open=False, can_hide=False), TrialChip(can_open=False)
-        self.pinned = [TrialChip(can_open=False) for _ in range(PINNED)]
+        self.own, self.repeats = TrialChip("policy", can_hide=False), TrialChip()
+        self.pinned = [TrialChip() for _ in range(PINNED)]
         self.chips = [TrialChip() for _ in range(MOST)]
-        self.repeats.clicked.connect(self.repeats_toggled)
-        for chip in self.pinned:
-            chip.clicked.connect(partial(self._pass_on, self.pinned_toggled, chip))
-        for chip in (self.repeats, *self.pinned):
-            chip.explain_wanted.connect(partial(self._pass_on, self.source_wanted, chip))
-        for chip in (self.own, *self.chips):
-            chip.explain_wanted.connect(partial(self._pass_on, self.number_wanted, chip))
-        for chip in self.chips:
+        for chip in (self.repeats, *self.pinned, *self.chips):
             chip.clicked.connect(partial(self._pass_on, self.toggled, chip))
+        for chip in (self.own, self.repeats, *self.pinned):
+            chip.opened.connect(chip.explain_wanted)  # it has no run of its own to open
+        for chip in self.chips:
             chip.opened.connect(partial(self._pass_on, self.opened, chip))
             chip.pointed.connect(partial(self._on_pointed, chip))
-        for widget in (self.own, self.repeats, *self.pinned, *self.chips, self.hint):
+        self._all_chips = (self.own, self.repeats, *self.pinned, *self.chips)
+        for chip in self._all_chips:
+            chip.explain_wanted.connect(partial(self._pass_on, self.explain_wanted, chip))
+        for widget in (*self._all_chips, self.hint):
             widget.setParent(self.row)
             widget.hide()
         self.button = QPushButton()
         # a click does not take the focus, so that Space still starts the run
         self.button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.button.setToolTip(plain_tip(TIP))
-        self.button.clicked.connect(self.repeat_pressed)
         self.where = menu_button(tr("Computed on"), ComputedOnField(computed_on))
         self.sentence = SourcedText("small", "muted")
-        self.sentence.source_wanted.connect(partial(self._pass_on, self.source_wanted, self.repeats))
+        self.sentence.source_wanted.connect(partial(self._pass_on, self.explain_wanted, self.repeats))
         self.sentence.hide()
         self.second = ChipRow()
         self.second.hide()
@@ -126,25 +116,9 @@ class TrialsRow(QWidget):
         """
         run = view.run
         held = held_out(run) if run.origin.settings.is_language else None
-        here, count = run.changes[-1][1], repeats.count if repeats is not None else 0
-        lines = int(space // (LINE * view.scale))
-        stamp = (
-            run,
-            view.trials,
-            past_half,
-            held,
-            here,
-            repeats,
-            pinned,
-            count,
-            busy,
-            drawn,
-            view.theme,
-            view.scale,
-            repeats.note if repeats is not None else "",
-            run.is_recorded,
-            lines,
-        )
+        here, lines = run.changes[-1][1], int(space // (LINE * view.scale))
+        batch = repeats, *((repeats.count, repeats.note) if repeats is not None else ())
+        stamp = (run, view.trials, past_half, held, here, batch, pinned, busy, drawn, view.theme, view.scale, lines)
         if stamp == self._shown:
             return
         self._shown = stamp
@@ -204,7 +178,7 @@ class TrialsRow(QWidget):
         small = view.theme.font("small", view.scale)
         for widget in (self.title, self.hint, self.button, self.where):
             widget.setFont(view.theme.font("section", view.scale) if widget is self.title else small)
-        for chip in (self.own, self.repeats, *self.pinned, *self.chips):
+        for chip in self._all_chips:
             chip.set_look(view.theme, view.scale)
 
     def _name(self, busy: bool) -> None:
