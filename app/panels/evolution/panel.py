@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
 
 from app.boxes import across, divided, down
 from app.panels.evolution.dial import RightDial
-from app.panels.evolution.evolution_words import story, tally, tally_in_fewer_words, what_to_watch, why
+from app.panels.evolution.evolution_words import story, tally, tally_in_fewer_words, what_to_watch
 from app.panels.evolution.row_painter import RowsPicture
 from app.panels.evolution.rows import EvolutionRows
 from app.panels.evolution.task_chips import TaskChips
@@ -158,8 +158,9 @@ class EvolutionPanel(Panel):
         self.dial.setVisible(not compact and (picture.held_out is not None or picture.sampled is not None))
         self.story.setVisible(not compact)
         self.dial.show_share(picture.held_out, picture.sampled, view.theme, view.scale)
-        self.watch.show_text(what_to_watch(settings, view.step.step), view.theme, view.scale)
-        self.story.show_text(why(settings) if view.cursor.step == 0 else story(picture), view.theme, view.scale)
+        watch, why = what_to_watch(settings, view.step.step)
+        self.watch.show_text(watch, view.theme, view.scale)
+        self.story.show_text(story(picture) if view.cursor.step else why, view.theme, view.scale)
         self.chips.show_task(view)
 
     def _picture(self, view: View, evolution: Evolution) -> RowsPicture:
@@ -253,7 +254,7 @@ class EvolutionPanel(Panel):
         if evolution is None:
             return tr("No answers yet.")
         picture = self._picture(view, evolution)
-        sentences = [what_to_watch(view.step.settings, view.step.step), self._note(view, picture)]
+        sentences = [what_to_watch(view.step.settings, view.step.step)[0], self._note(view, picture)]
         return " ".join([*sentences, self.dial.words] if view.head else sentences)
 
     def focus_picture(self) -> None:
