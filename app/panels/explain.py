@@ -4,6 +4,8 @@ recomputation.
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import (
@@ -214,8 +216,7 @@ class ExplainPanel(Panel):
         door.setObjectName("door")
         # Elide the text rather than widen the panel.
         door.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        door.setProperty("quantity", n)
-        door.clicked.connect(self._on_input)
+        door.clicked.connect(partial(self._on_input, n))
         value.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self._grid.addWidget(door, n, 0)
         self._grid.addWidget(value, n, 1)
@@ -233,11 +234,9 @@ class ExplainPanel(Panel):
 
     # -- input -------------------------------------------------------------------------------------------------------
 
-    @Slot()
-    def _on_input(self) -> None:
-        sender = self.sender()
-        if self._node is not None and sender is not None:
-            self.workspace.explain(self._node.inputs[sender.property("quantity")])
+    def _on_input(self, place: int) -> None:
+        if self._node is not None:
+            self.workspace.explain(self._node.inputs[place])
 
     @Slot()
     def _on_back(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
@@ -66,7 +68,7 @@ class PipelinePanel(Panel):
         self._arrows: list[Label] = []
         top = across(margins=0, spacing=SPACE)
         for stage, button in self.stages.items():
-            button.clicked.connect(self._on_stage)
+            button.clicked.connect(partial(workspace.show_stage, stage))
             if stage:
                 self._arrows.append(Label("›", name="muted"))
                 top.addWidget(self._arrows[-1])
@@ -169,12 +171,6 @@ class PipelinePanel(Panel):
     def _on_change_over(self) -> None:
         self._change = None
         self.redraw()
-
-    @Slot()
-    def _on_stage(self) -> None:
-        button = self.sender()
-        if isinstance(button, StageButton):
-            self.workspace.show_stage(button.stage)
 
     @Slot(str)
     def _on_term(self, key: str) -> None:

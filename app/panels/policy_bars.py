@@ -6,7 +6,7 @@ import numpy as np
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QPushButton, QStackedLayout, QWidget
 
-from app.boxes import down
+from app.boxes import across, down
 from app.panels.policy_chart import LEGEND, LEGEND_WITH_EARLIER, TITLE, Guess, show_policy
 from app.panels.policy_data import PolicyPicture, earlier_ends, picture
 from app.panels.policy_words import stage_sentence
@@ -77,9 +77,7 @@ class PolicyBarsPanel(Panel):
         self.completions = QPushButton(tr("Show completions"))
         self.completions.clicked.connect(self.completions_wanted)
         inside = QWidget()
-        column = down(None, self.empty, on=inside)
-        column.addWidget(self.completions, 0, Qt.AlignmentFlag.AlignHCenter)
-        column.addStretch(1)
+        down(None, self.empty, across(None, self.completions, None), None, on=inside)
         return inside
 
     # -- drawing -----------------------------------------------------------------------------------------------------

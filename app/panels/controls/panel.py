@@ -11,7 +11,7 @@ from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
 from app.boxes import down
-from app.panels.controls.further import FurtherSettings
+from app.panels.controls.further import FurtherSettings, muted
 from app.panels.controls.kinds import KINDS, PARTS, applies, described_model
 from app.panels.controls.own_prompts import with_prompt_file
 from app.panels.controls.preset_box import PresetBox
@@ -19,7 +19,6 @@ from app.panels.controls.recorded import RecordedSettings
 from app.panels.controls.restraints import Restrainable, Restraints, control_under, is_restrained, restraint_menu
 from app.panels.controls.row import Row
 from app.panels.controls.rows import NumberRow, setting_row
-from app.panels.controls.small_labels import muted
 from app.theme.labels import Label, wrapped_tip
 from app.theme.scroll_area import plain_scroll_area
 from app.widgets.calm import CalmBox
@@ -83,7 +82,7 @@ class ControlsPanel(Panel):
         inside = QWidget()
         inside.setObjectName("controlsInside")
         self.restraints = Restraints()
-        self.restraints.lifted.connect(self._on_lifted)
+        self.restraints.button.clicked.connect(self._on_lifted)
         policy = Label(tr("Policy"), name="section")
         self._column = down(self.restraints, self.read_only_note, policy, self.kind, on=inside, margins=12, spacing=12)
         self._place(setting_row("task", BanditTask, "landscape"))
@@ -266,7 +265,7 @@ class ControlsPanel(Panel):
                 if view.at_head or then == value
                 else tr("Update {step:,} ran with {then}.").format(step=view.cursor.step, then=shown(then))
             )
-        self.further.show_headings(wanted)
+        self.further.show_headings()
         self.further.offer_rest(left)
         self._draw_preset(wanted)
 

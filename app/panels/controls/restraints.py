@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import Signal
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QFrame, QMenu, QPushButton, QWidget
 
@@ -36,18 +35,14 @@ class Restrainable:
 class Restraints(QFrame):
     """The notice that says how many controls are locked or hidden, visible only if any are.
 
-    Signals:
-        lifted: the user wants all controls back.
+    Its button is for getting all of them back.
     """
-
-    lifted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("strip")
         self.text = Label(wraps=True)
         self.button = QPushButton(tr("Show and unlock all"))
-        self.button.clicked.connect(self.lifted)
         down(self.text, self.button, on=self, margins=8)
         self.hide()
 

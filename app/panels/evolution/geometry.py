@@ -12,7 +12,6 @@ CAPTION, CURVE, TALLEST = 18.0, 66.0, 160.0
 """Height of the caption line, and the minimum and maximum height of the curve below the rows, at 100 %."""
 STRIP = 60.0
 """Minimum width of a strip in pixels at 100 %."""
-_STEPS = (1, 2, 5)
 
 
 def axis_end(head: int) -> int:
@@ -20,11 +19,9 @@ def axis_end(head: int) -> int:
     space to grow.
     """
     decade = 10
-    while True:
-        for step in _STEPS:
-            if head <= step * decade:
-                return step * decade
+    while head > 5 * decade:
         decade *= 10
+    return next(end for end in (decade, 2 * decade, 5 * decade) if head <= end)
 
 
 class Geometry:
@@ -96,7 +93,7 @@ class Geometry:
 
     def row(self, place: int) -> QRectF:
         """Return the rectangle of the entire row of prompt ``place``."""
-        return QRectF(0, self.top + place * self.line, self.width, self.line)
+        return self.cell((0, self.width), place)
 
     def cell(self, column: tuple[float, float], place: int) -> QRectF:
         """Return the rectangle of one column in the row of prompt ``place``."""

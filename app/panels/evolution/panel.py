@@ -26,6 +26,7 @@ from app.widgets.panel import Panel
 from app.workspace.answers import GLYPHS, watched
 from app.workspace.evolution import Change, Evolution, Turn, answers_before_training
 from app.workspace.right_share import GREEDY, SAMPLED, RightShare
+from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity
@@ -62,7 +63,7 @@ class EvolutionPanel(Panel):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None, *, heading: bool = True) -> None:
         super().__init__(workspace, parent)
         self.place = 0
-        self._evolutions: dict[str, Evolution] = {}
+        self._evolutions: dict[RunHandle, Evolution] = {}
         self._filled: tuple[object, ...] = ()
         self._known: tuple[object, ...] | None = None  # the model's answers before its first update
         self.dial, self.chips = RightDial(), TaskChips()
@@ -99,9 +100,7 @@ class EvolutionPanel(Panel):
         self.empty = EmptyLabel()
         self.make = QPushButton(tr("New language model"))
         self.make.clicked.connect(self.language_wanted)
-        column = down(None, self.empty, on=inside)
-        column.addWidget(self.make, 0, Qt.AlignmentFlag.AlignCenter)
-        column.addStretch(1)
+        down(None, self.empty, across(None, self.make, None), None, on=inside)
         return inside
 
     # -- drawing -----------------------------------------------------------------------------------------------------
@@ -125,12 +124,10 @@ class EvolutionPanel(Panel):
         run = self.workspace.run
         if run is None or not run.origin.watched:
             return None
-        here = {run.id for run in self.workspace.runs}
-        self._evolutions = {id: known for id, known in self._evolutions.items() if id in here}
-        known = self._evolutions.get(run.id)
-        if known is None or known.run is not run:
-            known = self._evolutions[run.id] = Evolution(run)
-        return known
+        self._evolutions = {one: known for one, known in self._evolutions.items() if one in self.workspace.runs}
+        if run not in self._evolutions:
+            self._evolutions[run] = Evolution(run)
+        return self._evolutions[run]
 
     def draw(self, view: View) -> None:
         evolution = self.of_run()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.boxes import across
@@ -108,7 +109,7 @@ class TaskChips(QWidget):
         button.setToolTip(plain_tip(f"{chip.help} {NEW_RUN}"))
         if chip in IN_WORDS:
             button.hide()  # to show one without a parent opens a window
-        button.clicked.connect(self._on_clicked)
+        button.clicked.connect(partial(self._on_clicked, chip))
         return button
 
     @property
@@ -130,9 +131,6 @@ class TaskChips(QWidget):
         for button, chip in self._chips.items():
             button.setChecked(chip.describes(self._settings))
 
-    @Slot()
-    def _on_clicked(self) -> None:
-        sender = self.sender()
-        if isinstance(sender, QPushButton):
-            self._mark()  # it follows the run shown
-            self.wanted.emit(self._chips[sender].begun_from(self._settings))
+    def _on_clicked(self, chip: Chip) -> None:
+        self._mark()  # it follows the run shown
+        self.wanted.emit(chip.begun_from(self._settings))
