@@ -1,7 +1,4 @@
-"""The Breakpoints panel, which lists the conditions at which a run stops.
-
-Conditions can be added, switched on or off, and removed, and the first matching update can be shown.
-"""
+"""The Breakpoints panel: the conditions at which a run stops, and the first update at which each became true."""
 
 from __future__ import annotations
 
@@ -45,8 +42,7 @@ ALWAYS = tr("A number that is not finite stops every run.")
 
 
 class BreakpointRow(QWidget):
-    """The row of one condition: its switch, the update where it first became true in the run shown, and a button to
-    remove it.
+    """The row of one condition.
 
     Signals:
         switched: the condition's index in the list, and whether it is on.
@@ -79,7 +75,6 @@ class BreakpointRow(QWidget):
         across((self.box, 1), self.place, self.remove, on=self, margins=0, spacing=4)
 
     def show_on(self, on: bool) -> None:
-        """Show whether the condition stops runs."""
         with QSignalBlocker(self.box):
             self.box.setChecked(on)
 
@@ -187,7 +182,6 @@ class BreakpointsPanel(Panel):
         )
 
     def focus_form(self) -> None:
-        """Move the focus to the form."""
         self.series.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     # -- input -------------------------------------------------------------------------------------------------------

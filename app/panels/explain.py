@@ -1,6 +1,4 @@
-"""The Explain panel: any number with its formula, the formula with values, its inputs, and an independent
-recomputation.
-"""
+"""The Explain panel: any number with its formula, its values, its inputs, and an independent recomputation."""
 
 from __future__ import annotations
 
@@ -186,7 +184,6 @@ class ExplainPanel(Panel):
         self._show_inputs(node, view)
 
     def _show_inputs(self, node: Node, view: View) -> None:
-        """Show a button per input. Tab moves between them; Return follows one."""
         numbers, wanted = view.step.numbers, node.inputs[:MOST_INPUTS]
         assert numbers is not None
         while len(self._doors) < len(wanted):
@@ -210,7 +207,6 @@ class ExplainPanel(Panel):
         self.inputs_title.setVisible(bool(wanted))
 
     def _add_door(self) -> None:
-        """Add a button for one more input. It is kept for later explanations."""
         n, door, value = len(self._doors), Door(), Label()
         value.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         door.setObjectName("door")
@@ -246,5 +242,4 @@ class ExplainPanel(Panel):
 
 
 def marked_verdict(node: Node) -> str:
-    """Return a mark and one word on whether the second computation agrees."""
     return f"{'✓' if node.agrees else '✗'} {node.verdict}"

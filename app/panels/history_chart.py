@@ -91,16 +91,12 @@ class HistoryChart(Plot):
             self._style_margins()
 
     def own_labels(self) -> list[str]:
-        """Return the labels of the series that the run shown can have."""
         return [curve.label for curve in self.curves if curve.key in self.possible]
 
     def align(self, stacked: bool, last: bool, beside: Sequence[HistoryChart] = ()) -> None:
         """Align this plot with those above and below, and show update numbers only below the lowest plot.
 
-        Args:
-            stacked: whether the plots are stacked vertically.
-            last: whether this plot is the lowest.
-            beside: all of the plots. The right margin fits the longest of their labels.
+        The right margin fits the longest label of the plots ``beside``, which include this one.
         """
         labels = [label for chart in beside for label in chart.own_labels()] if stacked else []
         if labels != list(self._aligned_labels):
@@ -116,7 +112,6 @@ class HistoryChart(Plot):
 
     @property
     def numbers_height(self) -> int:
-        """Height in pixels of the axis of updates."""
         return int(self.frame.below)
 
     def count_as(self, run: RunHandle) -> None:
@@ -204,7 +199,6 @@ class HistoryChart(Plot):
         ]
 
     def _longest(self) -> float:
-        """Return the last update of any earlier run or repeat, or :data:`REACH` if it is later."""
         ends = [trial.updates for trial in self.trials] + [len(values) for values in self._repeats.values()]
         return float(min(max(ends, default=0), REACH))
 

@@ -79,15 +79,10 @@ class MetricCard(Sourced, QWidget):
         rounding: float = 0.0,
         tried: str = "",
     ) -> None:
-        """Show a value with its reason, dimmed if it is ``stale``.
+        """Show a value with its reason, dimmed if it is ``stale``: that of the previous update.
 
         Args:
-            theme: the colours.
-            scale: the user's font scale.
-            title: title of the card.
-            value: value of the metric.
             reason: the reason for the value, for example for a zero.
-            stale: whether the value belongs to the previous update.
             vocabulary: names of the run's actions or tokens.
             rounding: magnitude up to which the value is a rounding error.
             tried: sentences on changes of settings that were tried and help.
@@ -131,9 +126,7 @@ class MetricCard(Sourced, QWidget):
         return QRectF(self.rect()).adjusted(8, 6, -2, -6)
 
     def has_space_for(self, role: str, width: float) -> bool:
-        """Return whether a card of ``width`` pixels has space for the full title in this role's font, and a chip
-        below.
-        """
+        """Return whether a card of ``width`` pixels has space for the full title in this font, and a chip below."""
         if self._theme is None:
             return False
         title, value, chip = (QFontMetricsF(self._theme.font(name, self._scale)) for name in (role, "number", "small"))
@@ -143,7 +136,6 @@ class MetricCard(Sourced, QWidget):
         return title.horizontalAdvance(self._title) <= space and needed <= area.height()
 
     def set_title_role(self, role: str) -> None:
-        """Set the font role of the title."""
         if role != self._title_role:
             self._title_role = role
             self.update()
@@ -192,7 +184,6 @@ class MetricCard(Sourced, QWidget):
             self.setFocus(Qt.FocusReason.MouseFocusReason)
 
     def explain_current(self) -> None:
-        """Request the explanation of this card's number."""
         self.activated.emit(self.name)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:

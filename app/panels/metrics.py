@@ -56,7 +56,6 @@ def number_of(name: str, view: View) -> float:
 
 
 def _text(name: str, view: View) -> str:
-    """Return the number of the update shown, formatted as on its card."""
     return metric_text(name, number_of(name, view), view.run.origin.vocabulary, view.step.rounding(name))
 
 
@@ -67,7 +66,6 @@ def _in_series(name: str, view: View, step: int) -> float:
 
 
 def _cards(settings: Settings) -> tuple[str, ...]:
-    """Return the initial cards of a run under ``settings``."""
     if settings.is_recorded:
         return CARDS_RECORDED
     if not settings.is_language:
@@ -76,9 +74,7 @@ def _cards(settings: Settings) -> tuple[str, ...]:
 
 
 def _held_out(view: View) -> tuple[str, str]:
-    """Return the last held-out accuracy up to the update shown, in a longer and a shorter form, both empty if there
-    is none.
-    """
+    """Return the last held-out accuracy up to the update shown, in a longer and a shorter form, or empty texts."""
     for name, manner in HELD_OUT.items():
         newest = view.run.series[name].values[: view.cursor.step][-LONGEST_AGO:]
         known = np.flatnonzero(np.isfinite(newest))
@@ -144,7 +140,6 @@ class MetricsPanel(Panel):
             card.set_title_role("digits" if legible else "small")
 
     def _suit(self, settings: Settings) -> None:
-        """Switch to the cards for the current kind of run, if it has changed."""
         suits = _cards(settings)
         if suits != self._suits:
             self._suits = suits

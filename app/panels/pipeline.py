@@ -152,9 +152,7 @@ class PipelinePanel(Panel):
 
     @Slot()
     def _on_edited(self) -> None:
-        """If the next update has another formula, show for a few seconds which terms are struck out and which are
-        new.
-        """
+        """If the next update has another formula, show for a few seconds which terms go and which are new."""
         run, objective = self.workspace.run, self.workspace.editing.wanted.objective
         (known, before), self._wanted = self._wanted, (run, objective)
         if run is not known or objective == before:
@@ -219,7 +217,6 @@ def _settings(view: View) -> Settings:
 
 
 def _prompts(view: View) -> int:
-    """Return the number of prompts in the update."""
     settings, step = _settings(view), view.step.step
     if settings.is_recorded:
         return 1 if step is None else int(step.group.max(initial=0)) + 1

@@ -62,7 +62,6 @@ class PlacedStrip(QWidget):
         return QSize(100, self.fontMetrics().height() * 5)
 
     def show_nothing(self, theme: Theme, scale: float) -> None:
-        """Clear the strip, because there is no answer yet."""
         self._theme, self._scale, self._answer = theme, scale, None
         self.setAccessibleDescription("")
         self.update()
@@ -170,9 +169,7 @@ class PlacedStrip(QWidget):
         painter.drawText(cell.adjusted(0, cell.height() - line, 0, 0), _TOP, text)
 
     def _paint_group(self, painter: QPainter, area: QRectF) -> None:
-        """Paint the group's marks, hollow below zero and filled above, with the reward and the number of completions
-        under each stack.
-        """
+        """Paint the marks, hollow below zero and filled above, with reward and number under each stack."""
         assert self._theme is not None
         theme, line, dot = self._theme, self._line, DOT * self._scale
         painter.setFont(theme.font("digits", self._scale))
@@ -206,9 +203,7 @@ class PlacedStrip(QWidget):
                 painter.drawEllipse(spot, 2 * dot, 2 * dot)
 
     def _label(self, painter: QPainter, places: list[int], top: float) -> None:
-        """Paint the advantage, reward and number of completions at each position, or only at the outer ones if there
-        are many.
-        """
+        """Paint advantage, reward and number of completions at each position, or only at the outer ones of many."""
         assert self._theme is not None
         metrics = QFontMetricsF(painter.font())
         count, until = Counter(places), -np.inf

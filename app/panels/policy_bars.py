@@ -117,13 +117,11 @@ class PolicyBarsPanel(Panel):
         self.plot.forget_scales()
 
     def show_guess(self, guess: Guess | None) -> None:
-        """Draw the prediction of the largest probability that a lesson requests, or none."""
         if guess != self._guess:
             self._guess = guess
             self.redraw()
 
     def focus_picture(self) -> None:
-        """Move the keyboard focus to the bars."""
         self.plot.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _fill_contexts(self, view: View) -> None:

@@ -82,7 +82,6 @@ def policy_picture(
     """Return the picture of a policy in lanes.
 
     Args:
-        what: the data of the policy.
         action: the selected action, or None.
         beside: other data that the axes also include, so that two charts have the same axes.
         guess: a prediction, drawn as a line.
@@ -155,7 +154,6 @@ def _rewards(what: PolicyPicture, rewards: np.ndarray) -> Lane:
 
 
 def _samples(what: PolicyPicture) -> Lane:
-    """Return the lane that shows how often each action was drawn."""
     counts = np.zeros(len(what.names), int)
     hint = tr("none yet")
     if what.draws is not None:
@@ -166,14 +164,7 @@ def _samples(what: PolicyPicture) -> Lane:
 
 
 def _policy(what: PolicyPicture, here: int | None, highest: float, guess: Guess | None) -> Lane:
-    """Return the lane of the probabilities, with numbers.
-
-    Args:
-        what: the data of the policy.
-        here: the selected action, or None.
-        highest: a probability that the axis includes.
-        guess: a prediction, drawn as a line.
-    """
+    """Return the lane of the probabilities, with numbers. Its axis includes ``highest``."""
     likeliest = int(what.now.argmax())
     held = {ceiling.place for ceiling in ceilings(what, what.draws)} if what.draws is not None else set()
     reference = np.empty(0) if what.reference is None else what.reference
@@ -210,12 +201,7 @@ def _policy(what: PolicyPicture, here: int | None, highest: float, guess: Guess 
 
 
 def _change(what: PolicyPicture, farthest: float) -> Lane:
-    """Return the lane of the changes in probability made by this update so far.
-
-    Args:
-        what: the data of the policy.
-        farthest: a magnitude that the axis includes.
-    """
+    """Return the lane of this update's changes in probability so far. Its axis includes ``farthest``."""
     values, numbered = what.change.tolist(), what.draws is not None and what.stage is Stage.UPDATE
     return Lane(
         key=CHANGE,

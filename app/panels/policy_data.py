@@ -61,7 +61,6 @@ class PolicyPicture:
     """All data of the picture of one context, over the A entries of the vocabulary.
 
     Attributes:
-        names: name of each entry.
         now, old, reference: probabilities (A,); while the film of a pass plays, ``now`` is interpolated.
         after: probabilities (A,) after the entire update.
         rewards: (A,); None if the task has no reward for a single action.
@@ -101,7 +100,6 @@ class PolicyPicture:
         return np.asarray(self.now - self.old)
 
     def rows(self, action: int) -> list[int]:
-        """Return the completions that drew ``action``."""
         return self.draws.rows[action] if self.draws is not None and action < len(self.draws.rows) else []
 
 
@@ -117,7 +115,6 @@ def picture(
 
     Args:
         view: the update, with the stage and the pass that are shown.
-        context: the prompt and state whose distribution is drawn.
         rewards: rewards of every action in every context, (C, A), or None.
         passed: the pass at the cursor, −1 for the entire update.
         progress: played share of the stage's film.

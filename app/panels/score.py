@@ -41,13 +41,7 @@ PLACEHOLDER, IN_WORDS = tr("Your completion, such as 2+12=14"), tr("Your complet
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Submission:
-    """A question that is pending or answered.
-
-    Attributes:
-        question: the request for scoring.
-        step: the update whose group the completion joins.
-        run: ID of its run.
-    """
+    """A question that is pending or answered, the update whose group the completion joins, and its run's ID."""
 
     question: Question
     step: Step
@@ -143,9 +137,7 @@ class ScorePanel(Panel):
         self.status.setEnabled(not stale)
 
     def _step(self, view: View) -> Step | None:
-        """Return the update whose group a completion joins: the one shown, or the one at which the user began to
-        type.
-        """
+        """Return the update whose group a completion joins: the one shown, or the one when the user began to type."""
         if self.held is not None and self.held[1] != view.run.id:
             self.held = None
         return view.step.step if self.held is None else self.held[0]
@@ -156,9 +148,7 @@ class ScorePanel(Panel):
         return (self.submission.step.step, self.submission.question.group) != (step.step, self._group)
 
     def _origin_of_stale(self, step: Step, origin: Origin) -> str:
-        """Return a sentence that says where the dimmed answer comes from and how to get the one for the prompt
-        shown.
-        """
+        """Say where the dimmed answer comes from, and how to get the one for the prompt shown."""
         assert self.submission is not None
         submission = self.submission
         prompt = question_text(submission.step, submission.question.group, origin)
@@ -256,7 +246,6 @@ class ScorePanel(Panel):
 
 
 def claims_on(typed: Joined) -> tuple[Typed, ...]:
-    """Return the claims about a typed completion's reward, log-probability and advantage."""
     advantage, total = float(typed.advantages[-1]), typed.total
     every = zip(typed.names, typed.parts, typed.weights, strict=True)
     parts = tuple((name, float(part), float(weight)) for name, part, weight in every if weight)

@@ -67,7 +67,6 @@ class TimelineTrack(QWidget):
         return QSize(200, 24)
 
     def show_view(self, view: View) -> None:
-        """Draw the timeline of ``view``."""
         self._view = view
         self.setAccessibleDescription(tr("Update {step:,} of {head:,}.").format(step=view.cursor.step, head=view.head))
         self.update()
@@ -125,7 +124,6 @@ class TimelineTrack(QWidget):
             painter.drawLine(QPointF(left, middle), QPointF(right, middle))
 
     def _draw_branch(self, painter: QPainter, view: View, middle: float) -> None:
-        """Draw a small wedge where the run branched from its parent."""
         x, size = self._x(view.run.branched_at or 0, view.head), self._radius() * 0.8
         painter.setBrush(view.theme.colour("text"))
         painter.setPen(Qt.PenStyle.NoPen)
@@ -290,9 +288,7 @@ class TimelinePanel(Panel):
         self.behind.setVisible(space >= SHORTEST * view.scale)
 
     def changeEvent(self, event: QEvent) -> None:
-        """Adjust the height at once when the font changes, because docks are restored below the row right
-        afterwards.
-        """
+        """Adjust the height at once when the font changes: docks are restored below the row right afterwards."""
         super().changeEvent(event)
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
             self._sized = None
@@ -332,12 +328,10 @@ class TimelinePanel(Panel):
 
 
 def _widest(metrics: QFontMetrics, texts: Sequence[str]) -> int:
-    """Return the width in pixels of the widest of ``texts``, plus a little for the label's margins."""
     return max(map(metrics.horizontalAdvance, texts)) + 4
 
 
 def preview(run: RunHandle, step: int) -> str:
-    """Return a tooltip with a few lines on an update."""
     lines = [tr("<b>Update {step:,}</b>").format(step=run.label(step))]
     for name in PREVIEW:
         values = run.series[name].values

@@ -95,7 +95,6 @@ class TrainingHistoryPanel(Panel):
         self.twins.append(twin)
 
     def _add_other(self, view: View) -> None:
-        """Add the plot for the remaining series once one of them is selected."""
         chart = HistoryChart(tr("Other series over updates"), Scale(), OTHER)
         self._add_chart(chart)
         self._show_run(chart, view.run)
@@ -103,7 +102,6 @@ class TrainingHistoryPanel(Panel):
             self.twins[-1].toggle()
 
     def _show_run(self, chart: HistoryChart, run: RunHandle) -> None:
-        """Connect ``chart`` to the series of ``run``."""
         chart.count_as(run)
         for curve in chart.curves:
             curve.series = run.series[curve.key]
@@ -191,10 +189,7 @@ class TrainingHistoryPanel(Panel):
             self.trials_table.set_summary(self._of_trials(view))
 
     def pinned(self, view: View) -> tuple[RepeatResults, ...]:
-        """Return the earlier repeats drawn next to the run.
-
-        There are none for a run of another kind or task.
-        """
+        """Return the earlier repeats drawn next to the run, none for a run of another kind or task."""
         if view.run.origin.settings.is_language or view.run.is_recorded:
             return ()
         task = view.next_settings.task
@@ -228,7 +223,6 @@ class TrainingHistoryPanel(Panel):
         return " ".join(part for part in (sentence, self._of_trials(view)) if part)
 
     def _of_trials(self, view: View) -> str:
-        """Return sentences about the runs behind the curves."""
         parts = []
         names = [trial_text(trial) for trial in view.trials if trial.shown]
         if names:
@@ -340,18 +334,14 @@ class TrainingHistoryPanel(Panel):
 
     @Slot()
     def _on_repeats(self) -> None:
-        """Schedule a redraw, since more updates of the repeats have arrived or all are complete. Report a problem,
-        if any.
-        """
+        """Draw again, as more updates of the repeats have arrived or all are there. Report a problem, if any."""
         if self.repeats.problem:
             self.workspace.problem.emit(self.repeats.problem, "warning")
         self.renew()
 
     @Slot(object)
     def _on_trial_number(self, subject: RunHandle | RepeatResults) -> None:
-        """Explain the number on a run's chip at the update that the chip names. The numbers of repeats come from the
-        table of trials.
-        """
+        """Explain the number on a run's chip at the update that it names, or those of repeats by their table."""
         if isinstance(subject, RunHandle):
             held, past_half = held_out(subject), self.workspace.trials.past_half(subject)
             self._explain_in(subject, *(("max_prob", past_half) if held is None else ("accuracy_greedy", held[1])))

@@ -37,7 +37,6 @@ class TrialChip(QAbstractButton):
 
     Signals:
         opened: open what it represents.
-        explain_wanted: explain the number.
         pointed: whether the pointer or the keyboard focus is on it.
     """
 
@@ -57,7 +56,6 @@ class TrialChip(QAbstractButton):
         self.theme, self.factor = LIGHT, 1.0
 
     def show_trial(self, text: str, tip: str, subject: object, *, shown: bool) -> None:
-        """Set the label, the tooltip, what it represents, and whether that is drawn."""
         self.subject = subject
         self.setText(text)
         self.setChecked(shown)
@@ -68,7 +66,6 @@ class TrialChip(QAbstractButton):
         self.update()
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale."""
         if (theme, scale) != (self.theme, self.factor):
             self.theme, self.factor = theme, scale
             self.updateGeometry()
@@ -100,7 +97,6 @@ class TrialChip(QAbstractButton):
     # -- input -------------------------------------------------------------------------------------------------------
 
     def explain_current(self) -> None:
-        """Request an explanation of the number."""
         self.explain_wanted.emit()
 
     def nextCheckState(self) -> None:
@@ -195,7 +191,7 @@ class ChipRow(QWidget):
 
     @Slot()
     def _on_more(self) -> None:
-        """Show a menu of the hidden chips, in which they are shown or hidden in the pictures."""
+        """Show a menu in which the hidden chips can be toggled."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for chip in self._widgets:

@@ -43,7 +43,6 @@ class TrialsRow(QWidget):
 
     Signals:
         toggled: show or hide this run or these repeats.
-        opened: open this run.
         pointed: the run whose chip has the pointer or the keyboard focus, or None.
         explain_wanted: explain the number of this run or of these repeats.
     """
@@ -54,7 +53,6 @@ class TrialsRow(QWidget):
     explain_wanted = Signal(object)
 
     def __init__(self, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
-        """Create the row. ``computed_on`` is the control for where repeats are computed."""
         super().__init__(parent)
         self.title, self.hint = Label(tr("Trials"), name="section"), Label(HINT, name="muted")
         self.row = ChipRow()
@@ -105,7 +103,6 @@ class TrialsRow(QWidget):
         """Show the trials of ``view``.
 
         Args:
-            view: the view to draw.
             past_half: the first update of the run after which its largest probability exceeds one half.
             repeats: results of the repeats so far; None if there are none.
             pinned: earlier repeats, each with whether it is drawn.
@@ -182,9 +179,7 @@ class TrialsRow(QWidget):
             chip.set_look(view.theme, view.scale)
 
     def _name(self, busy: bool) -> None:
-        """Set the button's label, and a width that fits both of its labels, so that nothing moves when they
-        alternate.
-        """
+        """Set the button's label, and a width that fits both of its labels."""
         words = tr("Repeat × {count}").format(count=COUNT), tr("Cancel")
         self.button.setMinimumWidth(0)
         widths = []
@@ -205,17 +200,13 @@ class TrialsRow(QWidget):
 
 
 def held_out(run: RunHandle) -> tuple[float, int] | None:
-    """Return the last measured share of correct held-out answers of a language model.
-
-    It comes with the update before which it was measured. None if it was never measured.
-    """
+    """Return the last measured share of correct held-out answers, and the update before which it was measured."""
     values = run.series["accuracy_greedy"].values
     known = np.flatnonzero(np.isfinite(values))
     return (float(values[known[-1]]), int(known[-1]) + 1) if known.size else None
 
 
 def own_text(run: RunHandle, past_half: int | None, held: tuple[float, int] | None) -> str:
-    """Return the label of the chip for the run shown."""
     if held is not None:
         return tr("this run: held-out {share} at {update}").format(share=shown(held[0], 2), update=held[1])
     if past_half is None:
@@ -227,9 +218,7 @@ def own_text(run: RunHandle, past_half: int | None, held: tuple[float, int] | No
 
 
 def trial_text(trial: Trial) -> str:
-    """Return the label of the chip for an earlier run: its name, and when one action first had most of the
-    probability.
-    """
+    """Return the label of the chip for an earlier run, with when one action first had most of the probability."""
     held = held_out(trial.run) if trial.run.origin.settings.is_language else None
     if held is not None:
         return tr("{name}: held-out {share} at {update}").format(
@@ -249,7 +238,6 @@ def trial_text(trial: Trial) -> str:
 
 
 def trial_tip(trial: Trial) -> str:
-    """Return the tooltip of a chip: its run, and the available actions."""
     return plural(
         "{title}, {updates:,} update. The update is the first one after which the largest probability, averaged over "
         "the visited places, is past 0.5. A click shows or hides its lines, a double click or Return opens it.",

@@ -15,11 +15,7 @@ from grpo_core.what_if.advice import found
 
 
 class TriedAdvice(QObject):
-    """Tries the advice on an update when asked, and keeps the sentences on what helps until another update is tried.
-
-    Signals:
-        changed: emitted when a sentence has arrived.
-    """
+    """Tries the advice on an update when asked, and keeps the sentences on what helps until another update is tried."""
 
     changed = Signal()
 
@@ -33,7 +29,6 @@ class TriedAdvice(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether advice is being tried."""
         return self._runner.busy
 
     def ask(self, view: View) -> None:

@@ -27,7 +27,6 @@ class FurtherSettings(QWidget):
     """A button that unfolds the further settings. They are created on first use, since most windows never show them.
 
     Attributes:
-        more: the button.
         source: the origin of the algorithm, shown above the settings.
         rest: a button for the settings that are not shown, below the others.
         sections: heading -> its settings; empty before :meth:`make_rows`.
@@ -57,9 +56,7 @@ class FurtherSettings(QWidget):
         down(self.more, self._rows, on=self, margins=0, spacing=12)
 
     def make_rows(self, taken: Collection[str]) -> list[Row]:
-        """Create and return the rows of all settings except those at the paths ``taken``, or nothing if they already
-        exist.
-        """
+        """Return the rows of all settings except those at the paths ``taken``, or nothing if there are rows already."""
         if self.sections:
             return []
         for part, title, owner in PARTS:
@@ -74,7 +71,6 @@ class FurtherSettings(QWidget):
         return [row for rows in self.sections.values() for row in rows]
 
     def show_headings(self) -> None:
-        """Show the headings that have at least one visible setting."""
         for heading, rows in self.sections.items():
             heading.setVisible(any(not row.isHidden() for row in rows))
 

@@ -270,9 +270,7 @@ class ControlsPanel(Panel):
         self._draw_preset(wanted)
 
     def _draw_preset(self, wanted: Settings) -> None:
-        """Show the most similar preset. If settings differ from it, mark its name and list the differences in the
-        tooltip.
-        """
+        """Show the most similar preset, and in its tooltip the settings that differ from it."""
         name, changed = nearest_preset(wanted)
         preset = PRESETS[name]
         description = f"{preset.source}. {preset.not_covered}".strip()
@@ -294,7 +292,6 @@ class ControlsPanel(Panel):
 
 
 def _first_row(path: str) -> Row:
-    """Return the row of a setting that is always shown."""
     if path == "objective.clip":
         rule = dataclasses.replace(about(Objective, "clip_low"), title=tr("Clip range"), subject="")
         return NumberRow(CLIP, rule, whole=False)

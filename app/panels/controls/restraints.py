@@ -19,13 +19,7 @@ from grpo_core.text import plural, tr
 
 @dataclass(frozen=True, kw_only=True)
 class Restrainable:
-    """A control that can be locked and hidden.
-
-    Attributes:
-        paths: dotted paths of the settings that it changes.
-        lock: label of the menu entry that locks it.
-        hide: label of the menu entry that hides it.
-    """
+    """A control that can be locked and hidden, with the dotted paths of its settings and the labels of its menu."""
 
     paths: tuple[str, ...]
     lock: str
@@ -33,10 +27,7 @@ class Restrainable:
 
 
 class Restraints(QFrame):
-    """The notice that says how many controls are locked or hidden, visible only if any are.
-
-    Its button is for getting all of them back.
-    """
+    """The notice that says how many controls are locked or hidden, visible only if any are."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -47,9 +38,7 @@ class Restraints(QFrame):
         self.hide()
 
     def hold(self, controls: Iterable[tuple[QWidget, Sequence[str]]], view: View) -> None:
-        """Lock ``controls``, each given with its paths, and say how many are locked and hidden. The notice disappears
-        if none is restricted.
-        """
+        """Lock ``controls``, each given with its paths, and say how many are locked and hidden."""
         locked = hidden = 0
         for widget, paths in controls:
             is_locked, is_hidden = is_restrained(paths, view.locked), is_restrained(paths, view.hidden)
@@ -60,7 +49,6 @@ class Restraints(QFrame):
 
 
 def _restraints_text(locked: int, hidden: int) -> str:
-    """Return a sentence that says how many controls a session locks and hides."""
     if locked and hidden:
         return tr("{locked_controls} and {hidden_controls} for this session.").format(
             locked_controls=plural("{count} control is locked", "{count} controls are locked", locked).format(
@@ -82,7 +70,6 @@ def _restraints_text(locked: int, hidden: int) -> str:
 
 
 def is_restrained(paths: Sequence[str], names: frozenset[str]) -> bool:
-    """Return whether a control that changes ``paths`` is among ``names``."""
     return not names.isdisjoint(paths)
 
 

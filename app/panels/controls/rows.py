@@ -212,7 +212,6 @@ def setting_row(part: str, owner: type, name: str) -> Row:
 
 
 def row_for(path: str, about: About, default: Any) -> Row:
-    """Return a row of the type that fits the setting."""
     if about.choices:
         return ChoiceRow((path,), about)
     if about.text:

@@ -148,23 +148,18 @@ def tally(picture: RowsPicture) -> str:
 
 
 def tally_in_fewer_words(picture: RowsPicture) -> str:
-    """Return a shorter form of :func:`tally`."""
     right = sum(now is not None and now.verdict.right is True for now in picture.now)
     return _of_sampled(picture) + _of_rows(picture).format(right=right, count=len(picture.now), step=picture.cursor)
 
 
 def _of_rows(picture: RowsPicture) -> str:
-    """Return the template of the sentence on the prompts in the rows."""
     if picture.sampled is None:
         return tr("{right} of {count} right before update {step:,}.")
     return tr("Greedy answers before it: {right} of {count} right.")
 
 
 def _of_sampled(picture: RowsPicture) -> str:
-    """Return the sentence on the sampled completions of the update shown, followed by a space.
-
-    The string is empty if they are not shown.
-    """
+    """Return the sentence on the sampled completions and a space, or nothing if they are not shown."""
     share = picture.sampled
     if share is None or share.measured_at != picture.cursor or not share.asked:
         return ""
@@ -173,7 +168,7 @@ def _of_sampled(picture: RowsPicture) -> str:
 
 
 def _told(picture: RowsPicture) -> int | None:
-    """Return the prompt that the story is about, or None."""
+    """Return the prompt that the story is about."""
 
     def turned(place: int) -> int:
         turn = picture.turns[place]

@@ -15,9 +15,7 @@ STRIP = 60.0
 
 
 def axis_end(head: int) -> int:
-    """Return the last update on the axis of a run of ``head`` updates: 10, 20, 50, 100, ..., so that strips have
-    space to grow.
-    """
+    """Return the last update on the axis: 10, 20, 50, 100, ..., so that strips have space to grow."""
     decade = 10
     while head > 5 * decade:
         decade *= 10
@@ -28,17 +26,12 @@ class Geometry:
     """A layout of rows for ``count`` prompts of up to ``longest`` characters, in pixels.
 
     Args:
-        width, height: the available size.
-        scale: the user's scale.
-        count: number of rows.
         glyph: character width in prompts and answers.
         letters: their line height.
-        longest: number of characters in the longest prompt.
         since: text width of the last column.
         end: the last update on the axis.
 
     Attributes:
-        width, scale, count, letters, end: as given.
         line: height of a row.
         prompt, answer, strip, since: (left, width) of each column.
         curve: height of the curve below the rows; 0 if it does not fit.
@@ -78,7 +71,6 @@ class Geometry:
 
     @property
     def top(self) -> float:
-        """Top of the first row."""
         return CAPTION * self.scale
 
     @property
@@ -92,11 +84,9 @@ class Geometry:
         return self.line >= max(TWO_LINES * self.scale, 1.9 * self.letters)
 
     def row(self, place: int) -> QRectF:
-        """Return the rectangle of the entire row of prompt ``place``."""
         return self.cell((0, self.width), place)
 
     def cell(self, column: tuple[float, float], place: int) -> QRectF:
-        """Return the rectangle of one column in the row of prompt ``place``."""
         return QRectF(column[0], self.top + place * self.line, column[1], self.line)
 
     def place_at(self, y: float) -> int:
@@ -109,9 +99,7 @@ class Geometry:
         return self.strip[0] + self.strip[1] * update / self.end
 
     def update_at(self, x: float, head: int) -> int:
-        """Return the update at ``x``, out of ``head`` updates. The result is 0 outside the strips and beyond the
-        last update.
-        """
+        """Return the update at ``x``, or 0 outside the strips and after ``head``, the last update."""
         update = int((x - self.strip[0]) / self.strip[1] * self.end) + 1
         inside = self.strip[0] <= x <= self.strip[0] + self.strip[1]
         return update if inside and update <= head else 0

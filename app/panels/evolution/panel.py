@@ -47,10 +47,7 @@ class EvolutionPanel(Panel):
         heading: whether to show the header above the rows; it is left out next to a lesson.
 
     Attributes:
-        dial: the share of right answers, in the header.
-        watch: the sentence on what to watch.
         story: the sentence on how one answer changed; before the first update, the reasons for the sentence above.
-        chips: the tasks.
 
     Signals:
         language_wanted: there is no language model's run to show, and the user wants one.
@@ -161,9 +158,7 @@ class EvolutionPanel(Panel):
         self.chips.show_task(view)
 
     def _picture(self, view: View, evolution: Evolution) -> RowsPicture:
-        """Return the rows at the cursor. They are taken from the step itself, so they do not wait for the rest to be
-        read.
-        """
+        """Return the rows at the cursor, from the step itself: they do not wait for the rest to be read."""
         step, places, origin = view.step.step, evolution.places, view.run.origin
         turns: list[Turn | None] = [None for _ in places]
         if not view.head:
@@ -189,10 +184,7 @@ class EvolutionPanel(Panel):
         )
 
     def _note(self, view: View, picture: RowsPicture) -> str:
-        """Return a sentence on the number of right answers at the cursor.
-
-        Before the first update, describe where the answers come from.
-        """
+        """Describe the right answers at the cursor or, before the first update, where the answers come from."""
         if not view.head:
             known = any(change is not None for change in picture.now)
             if view.run.origin.settings.model.folder:
@@ -274,9 +266,7 @@ class EvolutionPanel(Panel):
 
     @Slot()
     def _on_dial(self) -> None:
-        """Explain the number on the dial. The held-out share is explained at the update that measured it, since no
-        other update has it.
-        """
+        """Explain the number on the dial, a held-out share at the update that measured it."""
         view = self.workspace.view
         if view.run.origin.settings.model.folder:
             self.workspace.explain(Quantity(SAMPLED))

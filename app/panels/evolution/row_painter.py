@@ -1,8 +1,4 @@
-"""Painting of a fixed prompt's row.
-
-A row has the prompt, its answer, the strip of right and wrong answers, and the update at which the answer last changed
-from right to wrong or back.
-"""
+"""Painting of the rows of fixed prompts, with their captions, the curve below and the cursor across."""
 
 from __future__ import annotations
 
@@ -37,7 +33,6 @@ class RowsPicture:
         now: for each prompt, the answer at the cursor; before the first update, the answer of the starting weights.
         turns: for each prompt, the last change of its answer from right to wrong or back.
         cursor: the update shown; 0 is the run before its first update.
-        selected: the selected prompt.
         held_out: shares of correct greedy answers to the held-out prompts; None if no prompts are held out.
         sampled: shares of correct sampled completions, if these are shown too.
         recorded: whether the answers before the first update were recorded with the weights rather than computed here.
@@ -60,7 +55,6 @@ class RowsPicture:
 
     @property
     def begun(self) -> bool:
-        """Whether the run has at least one update."""
         return self.evolution.run.head > 0
 
 
@@ -76,7 +70,6 @@ class RowPainter:
         self._small = theme.font("digits", place.scale)
 
     def paint(self) -> None:
-        """Paint the captions, the rows and, once the run has updates, the curve and the cursor."""
         self._captions()
         for n in range(self._place.count):
             self._row(n)
@@ -281,7 +274,6 @@ class RowPainter:
 
 
 def _ink(change: Change) -> str:
-    """Return the colour name of an answer by its verdict."""
     return {True: "text", False: "push_down", None: "muted"}[change.verdict.right]
 
 

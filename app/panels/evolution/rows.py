@@ -41,7 +41,6 @@ class EvolutionRows(QWidget):
         return QSize(420, self.minimumHeight())
 
     def show_rows(self, picture: RowsPicture, theme: Theme, scale: float) -> None:
-        """Draw ``picture``."""
         self._picture, self._theme, self._scale = picture, theme, scale
         self.setMinimumHeight(round((CAPTION + LEAST * len(picture.now)) * scale) + 4)
         self.setAccessibleDescription(
@@ -55,7 +54,6 @@ class EvolutionRows(QWidget):
 
     @property
     def geometry_now(self) -> Geometry:
-        """The current geometry of rows, columns and strips."""
         assert self._theme is not None and self._picture is not None
         prompts = self._picture.evolution.prompts
         mono = QFontMetricsF(self._theme.font("answer", self._scale * self._picture.enlarged))
@@ -73,7 +71,6 @@ class EvolutionRows(QWidget):
         )
 
     def row(self, place: int) -> QRectF:
-        """Return the rectangle of the row of prompt ``place``."""
         return self.geometry_now.row(place)
 
     def spot(self, place: int, update: int) -> QPointF:

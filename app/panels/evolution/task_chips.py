@@ -23,9 +23,7 @@ class Chip:
     """A task offered as a chip.
 
     Attributes:
-        text: label of the chip.
         changes: the settings that define the task, by dotted path.
-        help: one sentence on what happens in the task.
         along: initial settings of a new run with the task, which the user can change later.
     """
 
@@ -35,7 +33,6 @@ class Chip:
     along: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def describes(self, settings: Settings) -> bool:
-        """Return whether ``settings`` select this task."""
         return all(settings.get(path) == value for path, value in self.changes.items())
 
     def begun_from(self, settings: Settings) -> dict[str, Any]:

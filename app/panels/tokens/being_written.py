@@ -47,7 +47,6 @@ class Writing:
     Attributes:
         caption: the update's number, its progress, and the prompt.
         lines: the written text of each completion, on one line.
-        ended: whether each is complete.
         group: number of that group in the update, counted from 0.
         groups: (P,) the written fraction of each group of the update, from 0 to 1; empty once all are sampled.
     """
@@ -115,9 +114,7 @@ class BeingWritten(QWidget):
         self.hide()
 
     def follow(self, view: View, space: QSize) -> bool:
-        """Show what is being written, in a panel of size ``space``. Return whether the height left above it has
-        changed.
-        """
+        """Show what is being written in a panel of size ``space``. Return whether the height left above has changed."""
         progress, look, shown = view.progress, (view.theme, view.scale), not self.isHidden()
         told = progress is not None and progress.written is not None
         stays = view.running and (told or (shown and self._run == view.run.id))
@@ -138,9 +135,7 @@ class BeingWritten(QWidget):
         return (self.height() if stays else 0) != before
 
     def _arranged(self, space: QSize) -> tuple[int, int]:
-        """Return the number of columns, and of lines in each, that show as many completions as fit in a panel of
-        size ``space``.
-        """
+        """Return the number of columns, and of lines in each, that show as many completions as fit."""
         assert self._look is not None
         theme, scale = self._look
         share = FIRST_SHARE if self._first else SHARE
@@ -218,9 +213,7 @@ class BeingWritten(QWidget):
         return [QRectF(left + n * each + gap, 0.5 * self._line, each - gap, high) for n in range(count)]
 
     def _paint_bars(self, painter: QPainter, theme: Theme, bars: list[QRectF]) -> None:
-        """Paint a bar per group, filled from the left to its written fraction. The bar of the group shown has a
-        frame.
-        """
+        """Paint a bar per group, filled to its written fraction, with a frame around that of the group shown."""
         assert self.writing is not None
         for n, (bar, share) in enumerate(zip(bars, self.writing.groups, strict=False)):
             painter.fillRect(bar, theme.colour("border"))

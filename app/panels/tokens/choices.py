@@ -39,8 +39,6 @@ class TokenChoices(QWidget):
 
         Args:
             prompts: the question of each group; a single one is not offered.
-            group: the group whose completions are shown.
-            passes: number of passes of the update over its batch.
             passed: the pass shown, counted from 0.
         """
         self._named[0][0].setVisible(len(prompts) > 1)
@@ -52,11 +50,7 @@ class TokenChoices(QWidget):
         fill(self.passes, [tr("{number} of {count}").format(number=n + 1, count=passes) for n in range(passes)], passed)
 
     def fit(self, width: int) -> None:
-        """Hide the names of the boxes, beginning with the first, until the text of every box fits.
-
-        Args:
-            width: available pixels.
-        """
+        """Hide the names of the boxes, beginning with the first, until all texts fit into ``width`` pixels."""
         shown = [(choice, label) for choice, label in self._named if not choice.isHidden()]
         for _, label in shown:
             label.show()
@@ -69,7 +63,6 @@ class TokenChoices(QWidget):
 
 
 def _named(box: QComboBox) -> tuple[QWidget, Label]:
-    """Return a widget with a box and its name next to it, and the label with the name."""
     both = QWidget()
     label = Label(box.accessibleName(), name="muted")
     label.setBuddy(box)

@@ -110,7 +110,6 @@ class TokenInspectorPanel(Panel):
         self.grid.verticalScrollBar().setValue(0)
 
     def on_frame(self) -> None:
-        """Show what is being written, and draw what has changed."""
         if self.seen and self.being_written.follow(self.workspace.view, self.size()):
             self._drawn, self._drawn_anew = None, True
         super().on_frame()
@@ -245,10 +244,7 @@ class TokenInspectorPanel(Panel):
 
 
 def _remark(view: StepView, group: int) -> str:
-    """Return why ``group``, a number in ``view.step.group``, has no signal, or which token has most of the KL.
-
-    The string is empty if there is nothing to say.
-    """
+    """Return why ``group`` has no signal, or which token has most of the KL, or an empty string."""
     reason = view.reason(f"group:{group}")
     if reason is not None:
         return reason.sentence
@@ -262,9 +258,7 @@ def _remark(view: StepView, group: int) -> str:
 
 
 def _largest_kl_share(view: StepView) -> tuple[int, int, float] | None:
-    """Return the (completion, token, share) of the token with at least half of the batch's KL estimate, or None if
-    there is none.
-    """
+    """Return the (completion, token, share) of the token with at least half of the batch's KL estimate."""
     share = kl_share(view)
     if share is None or view.step is None or view.step.mask.sum() < 2 or float(share.max()) < 0.5:
         return None

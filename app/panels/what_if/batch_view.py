@@ -57,7 +57,6 @@ class BatchView(QStackedWidget):
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def show_problem(self, sentence: str) -> None:
-        """Show why there is nothing to draw."""
         self._picture = None
         self.problem.setText(sentence)
         self.setCurrentWidget(self.problem)
@@ -123,6 +122,5 @@ class BatchView(QStackedWidget):
 
 
 def _context(view: View, step: Step) -> int:
-    """Return the context in which the selected token was chosen."""
     chosen = place_selected(view)
     return 0 if step.context is None or chosen is None else int(step.context[chosen])

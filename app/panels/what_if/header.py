@@ -110,7 +110,6 @@ class WhatIfHeader(QWidget):
         self.preset.setFixedWidth(min(max(left, least), hint) if left >= least else hint)
 
     def show_model(self, settings: Settings) -> None:
-        """Describe what the button does with the model of a run under ``settings``."""
         tip = ASK_TIP
         if settings.is_language and settings.model.folder:
             tip = ASK_FOLDER_TIP if settings.model.keeps_weights else EVERY_WEIGHT_TIP
@@ -119,12 +118,10 @@ class WhatIfHeader(QWidget):
             self.ask.setAccessibleDescription(tip)
 
     def show_passes(self, count: int, passed: int) -> None:
-        """Offer ``count`` passes, with ``passed`` selected."""
         fill(self.passes, [tr("pass {n} of {count}").format(n=n + 1, count=count) for n in range(count)], passed)
         self.passes.setVisible(count > 1)
 
     def show_views(self, shows: Sequence[str], current: str, tints: Sequence[str], tint: str) -> None:
-        """Offer the views and tints available here."""
         for box, names, here in ((self.shows, shows, current), (self.tint, tints, tint)):
             titles = SHOWS if box is self.shows else {name: TINTS[name].title for name in names}
             with QSignalBlocker(box):

@@ -101,7 +101,6 @@ class WhatIfPanel(Panel):
         return whole
 
     def focus_choice(self) -> None:
-        """Move the keyboard focus to the preset."""
         self.header.preset.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
@@ -187,10 +186,7 @@ class WhatIfPanel(Panel):
         self.notes.setText(f"{refused}\n{text}" if refused else text)
 
     def _show_problem(self, step: Step, sentence: str) -> None:
-        """Report that the update cannot be computed under these settings from the record, and offer to ask the model
-        if it can
-        compute it.
-        """
+        """Report why the update cannot be computed from the record, and offer to ask the model if it can compute it."""
         self._show_parts("problem")
         self.batch.show_problem(self.question.refusal(step) or sentence)
         self.table.set_rows([])

@@ -67,7 +67,6 @@ class PolicyPair(QWidget):
 
     @Slot()
     def toggle(self) -> None:
-        """Switch both policies between tables and pictures."""
         wanted = not self.twins[0].shows_table
         for twin in self.twins:
             if twin.shows_table != wanted:
@@ -87,12 +86,10 @@ class PolicyPair(QWidget):
         )
 
     def forget_scales(self) -> None:
-        """Reset the axes for a newly shown run."""
         for plot in self._plots:
             plot.forget_scales()
 
     def show_picture(self, picture: WhatIfPicture, view: View, context: int) -> None:
-        """Show both policies after their last pass, in one context."""
         shapes = []
         for of in picture.views:
             assert of.step is not None

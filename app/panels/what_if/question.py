@@ -47,7 +47,6 @@ class WhatIfPicture:
         what_if: the numbers of both.
         views: both in the pass shown, fully revealed.
         passed: the pass shown, counted from 0.
-        step: the recorded update.
         rows: the numbers of both, in rows.
         direction: the relative direction of their pushes.
         pushes: whether the other has any nonzero push.
@@ -140,7 +139,6 @@ class WhatIfQuestion(QObject):
             self._workspace.ask(question)
 
     def waits(self, step: Step) -> bool:
-        """Return whether the model has been asked but has not answered yet."""
         question = self._possible_replay(step)
         return question is not None and self._waiting.get(question) == self._workspace.view.run.id
 
@@ -150,7 +148,6 @@ class WhatIfQuestion(QObject):
         return "" if question is None else self._refused.get((self._workspace.view.run.id, question), "")
 
     def _replay(self, step: Step) -> Replay:
-        """Return the question for the model."""
         return Replay(step=step.step, settings=in_force(step, self.wanted(step.settings)))
 
     def _possible_replay(self, step: Step | None) -> Replay | None:
@@ -175,7 +172,6 @@ class WhatIfQuestion(QObject):
             self.changed.emit()
 
     def _answer(self, run: str, step: Step) -> Replayed | None:
-        """Return the model's answer, or None if it is not available."""
         return self._answers.get((run, self._replay(step)))
 
     # -- evaluation --------------------------------------------------------------------------------------------------
@@ -248,7 +244,7 @@ def _pictured(
 def _before(view: View, step: Step) -> Step | None:
     """Return the previous update of a bandit's run, which ends with the weights from which ``step`` starts.
 
-    None for the first update, for runs of other kinds, and if the update is unavailable.
+    None if there is none, for runs of other kinds, and if it is unavailable.
     """
     if step.step == 1 or view.step.settings.is_language or view.step.settings.is_recorded:
         return None
@@ -259,7 +255,6 @@ def _before(view: View, step: Step) -> Step | None:
 
 
 def _revealed(view: View, record: Step, passed: int) -> StepView:
-    """Return the view of a record with all known parts revealed."""
     whole = len(record.logp) == record.passes + 1
     stage = Stage.UPDATE if whole else Stage.NORMALIZE
     if record is view.step.step:
