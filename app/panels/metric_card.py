@@ -37,12 +37,10 @@ class MetricCard(Sourced, QWidget):
         language: whether metrics of a language model are offered.
 
     Signals:
-        activated: explain this card's number (name of the metric).
-        replaced: replace the card's metric (its name) by another one (the new name).
+        replaced: the user has replaced the card's metric by another one.
     """
 
-    activated = Signal(str)
-    replaced = Signal(str, str)
+    replaced = Signal()
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -183,9 +181,6 @@ class MetricCard(Sourced, QWidget):
         if event.button() is Qt.MouseButton.LeftButton:
             self.setFocus(Qt.FocusReason.MouseFocusReason)
 
-    def explain_current(self) -> None:
-        self.activated.emit(self.name)
-
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         if self.name == "updates":
             event.ignore()  # the panel's own menu
@@ -201,5 +196,6 @@ class MetricCard(Sourced, QWidget):
         menu.addActions([] if panel is None else panel.actions())
         chosen = menu.exec(event.globalPos())
         if chosen in shown:
-            self.replaced.emit(self.name, chosen.data())
+            self.name = chosen.data()
+            self.replaced.emit()
         menu.deleteLater()

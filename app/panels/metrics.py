@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 from PySide6.QtGui import (
@@ -98,8 +99,8 @@ class MetricsPanel(Panel):
         self.tried.changed.connect(self.redraw)
         across(*((card, 1) for card in self.cards), on=self, margins=0, spacing=0)
         for card in self.cards:
-            card.activated.connect(self._on_activated)
-            card.replaced.connect(self._on_replaced)
+            card.source_wanted.connect(partial(self._on_explain, card))
+            card.replaced.connect(self.redraw)
 
     def draw(self, view: View) -> None:
         self._suit(view.run.origin.settings)
@@ -159,12 +160,7 @@ class MetricsPanel(Panel):
         numbers = [f"{METRICS[c.name].title} {_text(c.name, view)}" for c in self.cards[1:]]
         return tr("Update {step:,}: {numbers}.").format(step=view.run.label(view.cursor.step), numbers=listed(numbers))
 
-    def _on_activated(self, name: str) -> None:
-        if name in METRICS:
-            self.workspace.explain(Quantity(name=name))
+    def _on_explain(self, card: MetricCard) -> None:
+        if card.name in METRICS:
+            self.workspace.explain(Quantity(name=card.name))
             self.tried.ask(self.workspace.view)
-
-    def _on_replaced(self, old: str, new: str) -> None:
-        card = next(c for c in self.cards if c.name == old)
-        card.name = new
-        self.redraw()

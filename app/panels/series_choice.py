@@ -50,7 +50,6 @@ class SeriesChoice(QWidget):
     """
 
     changed = Signal()
-    table_toggled = Signal(bool)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -114,7 +113,6 @@ class SeriesChoice(QWidget):
         self.table.setCheckable(True)
         self.table.setProperty("quiet", True)
         self.table.setAccessibleName(tr("Show the numbers as tables"))
-        self.table.toggled.connect(self.table_toggled)
 
     def _choose(self, run: RunHandle) -> None:
         before, self._run = self._run, run

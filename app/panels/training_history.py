@@ -78,7 +78,7 @@ class TrainingHistoryPanel(Panel):
         self._run: RunHandle | None = None
         self.choice = SeriesChoice()
         self.choice.changed.connect(self.redraw)
-        self.choice.table_toggled.connect(self._on_table)
+        self.choice.table.toggled.connect(self._on_table)
         down(self.trials, self.choice, (self._plots, 1), on=self, margins=0, spacing=0)
 
     def _add_chart(self, chart: HistoryChart) -> None:
