@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QContextMenuEvent,
-    QFontMetricsF,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
-)
+from PySide6.QtGui import QContextMenuEvent, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
 from app.help.hover import explain_on_hover
 from app.plotting.numbers import full, metric_text
 from app.theme.sourced import Sourced
-from app.theme.tokens import Theme
+from app.theme.tokens import LIGHT, Theme
 from grpo_core.metrics import METRICS
 from grpo_core.reasons import Reason
 from grpo_core.text import tr
@@ -48,8 +41,7 @@ class MetricCard(Sourced, QWidget):
         self.note = self.shorter_note = ""
         self.language = False
         self._title, self._value, self._chip = "", "", ""
-        self._theme: Theme | None = None
-        self._scale = 1.0
+        self._theme, self._scale = LIGHT, 1.0
         self._stale = False
         self._painted: tuple[object, ...] = ()
         self._title_role = "small"
@@ -125,8 +117,6 @@ class MetricCard(Sourced, QWidget):
 
     def has_space_for(self, role: str, width: float) -> bool:
         """Return whether a card of ``width`` pixels has space for the full title in this font, and a chip below."""
-        if self._theme is None:
-            return False
         title, value, chip = (QFontMetricsF(self._theme.font(name, self._scale)) for name in (role, "number", "small"))
         needed = title.height() + value.height() + chip.height() + 2
         area = self.text_area
@@ -139,8 +129,6 @@ class MetricCard(Sourced, QWidget):
             self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        if self._theme is None:
-            return
         theme, painter = self._theme, QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         area = self.text_area
@@ -163,7 +151,6 @@ class MetricCard(Sourced, QWidget):
             painter.drawRoundedRect(QRectF(self.rect()).adjusted(2, 2, -3, -3), 6, 6)
 
     def _paint_chip(self, painter: QPainter, area: QRectF) -> None:
-        assert self._theme is not None
         painter.setFont(self._theme.font("small", self._scale * 0.92))
         metrics = painter.fontMetrics()
         space, chip = round(area.width()) - 12, self._chip

@@ -6,10 +6,7 @@ import math
 from functools import partial
 
 import numpy as np
-from PySide6.QtGui import (
-    QFontMetricsF,
-    QResizeEvent,
-)
+from PySide6.QtGui import QFontMetricsF, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from app.boxes import across

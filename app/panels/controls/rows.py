@@ -6,13 +6,7 @@ import itertools
 from typing import Any
 
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Slot
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QLineEdit,
-    QToolButton,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QToolButton, QWidget
 
 from app.panels.controls.row import Row
 from app.theme.file_dialogs import file_to_open

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.clock import now
 from app.theme.labels import plain_tip
-from app.theme.tokens import Theme
+from app.theme.tokens import LIGHT, Theme
 from app.workspace.answers import on_one_line
 from app.workspace.view import View
 from grpo_core.progress import Phase, Progress
@@ -107,7 +107,7 @@ class BeingWritten(QWidget):
         self.writing: Writing | None = None
         self._progress: Progress | None = None
         self._run = ""
-        self._look: tuple[Theme, float] | None = None
+        self._look = LIGHT, 1.0
         self._count, self._columns, self._lines = 0, 1, 1
         self._first = True  # no update is shown above
         self._described = 0.0
@@ -136,7 +136,6 @@ class BeingWritten(QWidget):
 
     def _arranged(self, space: QSize) -> tuple[int, int]:
         """Return the number of columns, and of lines in each, that show as many completions as fit."""
-        assert self._look is not None
         theme, scale = self._look
         share = FIRST_SHARE if self._first else SHARE
         most = max(int(share * space.height() / self._line - 1.6), 1)
@@ -146,7 +145,6 @@ class BeingWritten(QWidget):
 
     @property
     def _line(self) -> float:
-        assert self._look is not None
         theme, scale = self._look
         return QFontMetricsF(theme.font("answer", scale)).height() * 1.15
 
@@ -166,7 +164,6 @@ class BeingWritten(QWidget):
 
     def box(self, place: int) -> QRectF:
         """Return the rectangle of completion ``place``, empty if it does not fit."""
-        assert self._look is not None
         scale = self._look[1]
         column, line = divmod(place, self._lines)
         if column >= self._columns:
@@ -176,8 +173,6 @@ class BeingWritten(QWidget):
         return QRectF(left, top, wide - BETWEEN * scale, self._line)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        if self._look is None:
-            return
         theme, scale = self._look
         painter = QPainter(self)
         painter.setPen(QPen(theme.colour("border"), 1))
@@ -202,7 +197,7 @@ class BeingWritten(QWidget):
     @property
     def bars(self) -> list[QRectF]:
         """Rectangles of the groups' bars to the right of the caption. The list is empty if they do not fit."""
-        if self.writing is None or self._look is None:
+        if self.writing is None:
             return []
         count, scale = len(self.writing.groups), self._look[1]
         each = min((BAR + APART) * scale, 0.4 * self.width() / max(count, 1))

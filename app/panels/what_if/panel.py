@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QStackedLayout, QWidget
+from PySide6.QtWidgets import QStackedLayout, QWidget
 
 from app.boxes import divided, down
 from app.jobs.runner import Poll, Runner
@@ -21,6 +21,7 @@ from app.panels.what_if.what_if_words import description, differing, headline
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import EmptyLabel, Label
 from app.theme.reasons import allow
+from app.theme.scroll_area import plain_scroll_area
 from app.widgets.panel import Panel
 from app.workspace.cursor import Stage
 from app.workspace.prepared import LARGE_TOKENS
@@ -89,11 +90,8 @@ class WhatIfPanel(Panel):
 
     def _build(self) -> QWidget:
         self.split = divided(self.editor, self.table, (self.batch, 1))
-        self.below = QScrollArea()
-        self.below.setWidget(self.notes)
-        self.below.setWidgetResizable(True)
-        self.below.setFrameShape(QFrame.Shape.NoFrame)
-        self.below.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.below = plain_scroll_area(self.notes)
+        self.below.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.below.setAccessibleName(tr("What does not change, and what is unknown"))
         self.notes.setContentsMargins(12, 2, 12, 6)
         whole = QWidget()
