@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
@@ -16,7 +17,7 @@ from app.panels.controls.kinds import KINDS, PARTS, applies, described_model
 from app.panels.controls.own_prompts import with_prompt_file
 from app.panels.controls.preset_box import PresetBox
 from app.panels.controls.recorded import RecordedSettings
-from app.panels.controls.restraints import Restrainable, Restraints, control_under, is_restrained, restraint_menu
+from app.panels.controls.restraints import Restrainable, Restraints, control_under, is_restrained
 from app.panels.controls.row import Row
 from app.panels.controls.rows import NumberRow, setting_row
 from app.theme.labels import Label, wrapped_tip
@@ -82,7 +83,7 @@ class ControlsPanel(Panel):
         inside = QWidget()
         inside.setObjectName("controlsInside")
         self.restraints = Restraints()
-        self.restraints.button.clicked.connect(self._on_lifted)
+        self.restraints.button.clicked.connect(partial(workspace.editing.restrict, (), ()))
         policy = Label(tr("Policy"), name="section")
         self._column = down(self.restraints, self.read_only_note, policy, self.kind, on=inside, margins=12, spacing=12)
         self._place(setting_row("task", BanditTask, "landscape"))
@@ -167,10 +168,6 @@ class ControlsPanel(Panel):
         self.workspace.editing.edit(free, tr("Choose {name}").format(name=name))
         self.redraw()
 
-    @Slot()
-    def _on_lifted(self) -> None:
-        self.workspace.editing.restrict((), ())
-
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         others: dict[QWidget, Restrainable] = {
             self.kind: Restrainable(paths=("policy",), lock=tr("Lock the policy"), hide=tr("Hide the policy")),
@@ -180,9 +177,7 @@ class ControlsPanel(Panel):
         }
         control = control_under(event, self, others)
         if control is not None:
-            menu = restraint_menu(self, self.workspace.editing, control, self._on_lifted)
-            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-            menu.popup(event.globalPos())
+            control.show_menu(self, self.workspace.editing, event.globalPos())
         else:
             super().contextMenuEvent(event)
 

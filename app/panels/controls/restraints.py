@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QFrame, QMenu, QPushButton, QWidget
 
@@ -24,6 +25,22 @@ class Restrainable:
     paths: tuple[str, ...]
     lock: str
     hide: str
+
+    def show_menu(self, parent: QWidget, editing: Editing, place: QPoint) -> None:
+        """Show the menu that locks and hides the control, at ``place`` on the screen."""
+        menu = QMenu(parent)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        locked, hidden = is_restrained(self.paths, editing.locked), is_restrained(self.paths, editing.hidden)
+        lock = menu.addAction(self.lock)
+        lock.setCheckable(True)
+        lock.setChecked(locked)
+        lock.triggered.connect(lambda on: editing.restrict(_with(editing.locked, self.paths, bool(on)), editing.hidden))
+        hide = menu.addAction(self.hide)
+        hide.triggered.connect(lambda: editing.restrict(editing.locked, _with(editing.hidden, self.paths, not hidden)))
+        if editing.locked or editing.hidden:
+            menu.addSeparator()
+            menu.addAction(tr("Show and unlock all")).triggered.connect(lambda: editing.restrict((), ()))
+        menu.popup(place)
 
 
 class Restraints(QFrame):
@@ -71,22 +88,6 @@ def _restraints_text(locked: int, hidden: int) -> str:
 
 def is_restrained(paths: Sequence[str], names: frozenset[str]) -> bool:
     return not names.isdisjoint(paths)
-
-
-def restraint_menu(parent: QWidget, editing: Editing, control: Restrainable, lift: Callable[[], None]) -> QMenu:
-    """Return the menu that locks and hides ``control``. ``lift`` shows and unlocks all controls."""
-    menu, paths = QMenu(parent), control.paths
-    locked, hidden = is_restrained(paths, editing.locked), is_restrained(paths, editing.hidden)
-    lock = menu.addAction(control.lock)
-    lock.setCheckable(True)
-    lock.setChecked(locked)
-    lock.triggered.connect(lambda on: editing.restrict(_with(editing.locked, paths, bool(on)), editing.hidden))
-    hide = menu.addAction(control.hide)
-    hide.triggered.connect(lambda: editing.restrict(editing.locked, _with(editing.hidden, paths, not hidden)))
-    if editing.locked or editing.hidden:
-        menu.addSeparator()
-        menu.addAction(tr("Show and unlock all")).triggered.connect(lift)
-    return menu
 
 
 def control_under(

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import (
-    QListWidget,
-    QListWidgetItem,
-    QPushButton,
-    QStackedLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QPushButton, QStackedLayout, QWidget
 
 from app.boxes import across, divided, down
 from app.panels.evolution.dial import RightDial
@@ -143,8 +137,8 @@ class EvolutionPanel(Panel):
         self._beside.setVisible(view.head > 0 and wide)
         if view.head:
             self._fill(evolution, picture.now[self.place], view.theme, view.scale)
-        shorter = tally_in_fewer_words(picture) if view.cursor.step else self._model_in_fewer_words(view)
-        self.note.show_text(self._note(view, picture), view.theme, view.scale, shorter)
+        note, shorter = self._note(view, picture)
+        self.note.show_text(note, view.theme, view.scale, shorter)
 
     def _show_head(self, picture: RowsPicture, view: View) -> None:
         compact, settings = self.height() < LOW * view.scale, view.step.settings
@@ -180,33 +174,29 @@ class EvolutionPanel(Panel):
             selected=self.place,
             sampled=sampled,
             held_out=RightShare.held_out(view.run, view.cursor.step),
-            recorded=view.run.first_answers is None,
         )
 
-    def _note(self, view: View, picture: RowsPicture) -> str:
-        """Describe the right answers at the cursor or, before the first update, where the answers come from."""
+    def _note(self, view: View, picture: RowsPicture) -> tuple[str, str]:
+        """Describe the right answers at the cursor or, before the first update, where the answers come from. The
+        second text is a shorter form, or empty.
+        """
+        run, settings = view.run, view.run.origin.settings
+        if not view.head and settings.model.folder:
+            models = folder_models()
+            whole = models.summary(settings, run.update_time, run.remembered_time)
+            return whole, models.brief(settings, run.update_time)
+        if not view.head and run.first_answers is not None:
+            return tr("This is what the model answers now, before any training."), ""
         if not view.head:
             known = any(change is not None for change in picture.now)
-            if view.run.origin.settings.model.folder:
-                return folder_models().summary(view.run.origin.settings, view.run.update_time, view.run.remembered_time)
-            if not picture.recorded:
-                return tr("This is what the model answers now, before any training.")
-            return RECORDED if known else tr("The model's answers to these prompts appear with the first update.")
+            return RECORDED if known else tr("The model's answers to these prompts appear with the first update."), ""
         if not view.cursor.step:
-            return tr("Answers are recorded with every update; move to one.")
+            return tr("Answers are recorded with every update; move to one."), ""
         sentences = [tally(picture)]
         if not picture.evolution.complete:
             read = tr("Read {read:,} of {head:,} updates.")
             sentences.append(read.format(read=picture.evolution.read, head=view.head))
-        return " ".join(sentences)
-
-    @staticmethod
-    def _model_in_fewer_words(view: View) -> str:
-        """Return a short description of a model from a folder before its first update, otherwise an empty string."""
-        settings = view.run.origin.settings
-        if not settings.model.folder or view.head:
-            return ""
-        return folder_models().brief(settings, view.run.update_time)
+        return " ".join(sentences), tally_in_fewer_words(picture)
 
     def _fill(self, evolution: Evolution, now: Change | None, theme: Theme, scale: float) -> None:
         """List every answer ever given to the selected prompt, and mark the current one."""
@@ -243,7 +233,7 @@ class EvolutionPanel(Panel):
         if evolution is None:
             return tr("No answers yet.")
         picture = self._picture(view, evolution)
-        sentences = [what_to_watch(view.step.settings, view.step.step)[0], self._note(view, picture)]
+        sentences = [what_to_watch(view.step.settings, view.step.step)[0], self._note(view, picture)[0]]
         return " ".join([*sentences, self.dial.words] if view.head else sentences)
 
     def focus_picture(self) -> None:
@@ -261,7 +251,7 @@ class EvolutionPanel(Panel):
     def _on_chosen(self, place: int) -> None:
         self.place = max(place, 0)
         self.redraw()
-        row = self.rows.row(self.place)
+        row = self.rows.geometry_now.row(self.place)
         self.area.ensureVisible(0, round(row.center().y()), 0, round(row.height()))
 
     @Slot()

@@ -35,7 +35,6 @@ class RowsPicture:
         cursor: the update shown; 0 is the run before its first update.
         held_out: shares of correct greedy answers to the held-out prompts; None if no prompts are held out.
         sampled: shares of correct sampled completions, if these are shown too.
-        recorded: whether the answers before the first update were recorded with the weights rather than computed here.
     """
 
     evolution: Evolution
@@ -45,7 +44,6 @@ class RowsPicture:
     selected: int
     held_out: RightShare | None
     sampled: RightShare | None
-    recorded: bool
 
     @property
     def enlarged(self) -> float:
@@ -93,8 +91,9 @@ class RowPainter:
 
         head(place.prompt, tr("prompt"))
         if not picture.begun:
-            known = picture.recorded and any(change is not None for change in picture.now)
-            caption = tr("recorded answer before any training") if known else tr("answer before any training")
+            # they were recorded with the weights, not computed here
+            recorded = picture.evolution.run.first_answers is None and any(change is not None for change in picture.now)
+            caption = tr("recorded answer before any training") if recorded else tr("answer before any training")
             head((place.answer[0], place.width - place.answer[0]), caption)
             return
         head(place.answer, self._caption_of_answers())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
@@ -69,9 +69,6 @@ class EvolutionRows(QWidget):
             since=words + 4,
             end=axis_end(self._picture.evolution.run.head),
         )
-
-    def row(self, place: int) -> QRectF:
-        return self.geometry_now.row(place)
 
     def spot(self, place: int, update: int) -> QPointF:
         """Return the centre of update ``update`` on the strip of prompt ``place``."""
