@@ -401,4 +401,4 @@ class Completions:
         """Return all completions, copied to the host at once."""
         tokens, logp = torch.stack([self._tokens, self._logp.view(torch.int32)]).cpu().numpy().transpose(0, 2, 1)
         mask = tokens >= 0
-        return np.where(mask, tokens, 0), mask, np.ascontiguousarray(logp).view(np.float32)
+        return Table(np.where(mask, tokens, 0), mask, np.ascontiguousarray(logp).view(np.float32))

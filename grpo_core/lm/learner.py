@@ -20,7 +20,7 @@ from grpo_core.lm.batches import Drawn, draw, likeliest, measured
 from grpo_core.lm.calculator import counted
 from grpo_core.lm.drawing import Drawing
 from grpo_core.lm.engines import ENGINES, chosen_engine
-from grpo_core.lm.interface import LanguagePolicy, Poll, Scored
+from grpo_core.lm.interface import LanguagePolicy, Poll
 from grpo_core.lm.passes import array_of, require_finite
 from grpo_core.lm.recorded_engine import engine_of, marks
 from grpo_core.lm.rewards import PromptSource
@@ -29,7 +29,7 @@ from grpo_core.record import Step
 from grpo_core.snapshot_file import holds_weights
 from grpo_core.text import plural, tr
 
-PolicyT = TypeVar("PolicyT", bound=LanguagePolicy[Any, Any])
+PolicyT = TypeVar("PolicyT", bound=LanguagePolicy)
 T = TypeVar("T")
 
 
@@ -257,13 +257,11 @@ class PolicyLearner(Generic[PolicyT]):
         return self.policy.score_reference(batch, settings.learner.temperature, poll)
 
     def _scored_after(self, settings: Settings, batch: Any, first: Any, number: int, poll: Poll) -> Any:
-        def scored() -> Scored:
-            found: Scored = self.policy.score(
-                batch, settings.learner.temperature, poll, against_reference=_watches_reference(settings), first=first
-            )
-            return found
-
-        after = self._in_memory(scored)  # the step is not taken again: there may be no copy of the weights before it
+        # the step is not taken again: there may be no copy of the weights before it
+        temperature, watched = settings.learner.temperature, _watches_reference(settings)
+        after = self._in_memory(
+            lambda: self.policy.score(batch, temperature, poll, against_reference=watched, first=first)
+        )
         require_finite(float(after.logp.sum()), number, tr("a log-probability after the update"))
         return after
 
@@ -303,7 +301,7 @@ class PolicyLearner(Generic[PolicyT]):
             now = self.policy.score(batch, step.settings.learner.temperature, self._poll)
         self._note_drift(now, step, step.passes)
 
-    def _note_drift(self, now: Scored, step: Step, passed: int) -> None:
+    def _note_drift(self, now: Any, step: Step, passed: int) -> None:
         difference = np.abs(array_of(now.logp) - step.logp[passed])[step.there]
         self.drift = max(self.drift, float(difference.max(initial=0.0)))
 

@@ -10,15 +10,15 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - as everywhere
 
 from grpo_core.lm.device_sampling import Completions, Decode, Graphs, sent
-from grpo_core.lm.interface import SamplingRequest
+from grpo_core.lm.interface import SamplingRequest, Table
 from grpo_core.lm.model import Block, Transformer, widened
 from grpo_core.lm.packing import key_columns
-from grpo_core.lm.sampling import Sampled, drawn
+from grpo_core.lm.sampling import drawn
 from grpo_core.lm.vocabulary import STOP
 
 
 @torch.inference_mode()
-def sample(model: Transformer, request: SamplingRequest, graphs: Graphs | None = None) -> Sampled:
+def sample(model: Transformer, request: SamplingRequest, graphs: Graphs | None = None) -> Table:
     """Sample one completion per row (:func:`grpo_core.lm.sampling.drawn`). With an environment, the host reads every
     token before the next, on any device. ``graphs`` are those of the model, used on a GPU.
     """
@@ -28,7 +28,7 @@ def sample(model: Transformer, request: SamplingRequest, graphs: Graphs | None =
 
 
 @torch.inference_mode()
-def sampled_on_device(model: Transformer, request: SamplingRequest, graphs: Graphs | None = None) -> Sampled:
+def sampled_on_device(model: Transformer, request: SamplingRequest, graphs: Graphs | None = None) -> Table:
     """Sample like :func:`sample`, but without reading tokens back during sampling (``device_sampling.py``).
     Probabilities are summed in float32, as in :func:`sample`.
     """
@@ -38,8 +38,7 @@ def sampled_on_device(model: Transformer, request: SamplingRequest, graphs: Grap
         request.drawing(done.read)
     places = np.arange(len(request.uniforms))
     done.fill(places, rows, request.prompt_of, request, kind=torch.float32, graphs=graphs)
-    tokens, mask, logp = done.table()
-    return Sampled(tokens=tokens, mask=mask, logp=logp, closed=np.zeros(len(tokens), dtype=bool))
+    return done.table()
 
 
 class CachedPrefixes:

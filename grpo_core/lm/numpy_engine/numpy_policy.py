@@ -12,9 +12,9 @@ from grpo_core.bandit.gradient import needs_distributions, through_distributions
 from grpo_core.bandit.layout import keep_freed_memory
 from grpo_core.config import Model, Optimizer, Settings
 from grpo_core.errors import GrpoError, SettingsError
-from grpo_core.lm.characters import TrainedCharacters
+from grpo_core.lm.characters import Characters
 from grpo_core.lm.checkpoint_file import checkpoint_path, read_checkpoint
-from grpo_core.lm.interface import Poll, SamplingRequest, Scores, Table
+from grpo_core.lm.interface import SamplingRequest, Scores, Table
 from grpo_core.lm.numpy_engine.optimizer import Memory, limited, stepped
 from grpo_core.lm.numpy_engine.sampler import CachedPrefixes
 from grpo_core.lm.numpy_engine.threads import set_threads
@@ -44,7 +44,7 @@ def started(size: Model, seed: int, dtype: Any = np.float32) -> Weights:
     return weights
 
 
-class NumpyPolicy(TrainedCharacters[Packing]):
+class NumpyPolicy(Characters):
     """A trainable character transformer with its frozen reference and the optimizer's state.
 
     Args:
@@ -88,11 +88,10 @@ class NumpyPolicy(TrainedCharacters[Packing]):
         """Return False: the whole batch is always computed at once."""
         return False
 
-    # -- sample and score ------------------------------------------------------------------------------------------
+    # -- sample, score and train -----------------------------------------------------------------------------------
 
     def sample(self, request: SamplingRequest) -> Table:
-        """Sample one completion per row."""
-        return drawn(CachedPrefixes(self.weights, request.prompt_tokens, request.longest), request).table
+        return drawn(CachedPrefixes(self.weights, request.prompt_tokens, request.longest), request)
 
     def batch(
         self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, present: np.ndarray | None = None
@@ -100,45 +99,25 @@ class NumpyPolicy(TrainedCharacters[Packing]):
         """Pack the batch, so that nothing is computed twice."""
         return packed(prompt_tokens, tokens, mask, present)
 
-    def score(
-        self,
-        batch: Packing,
-        temperature: float,
-        poll: Poll,
-        *,
-        against_reference: bool = False,
-        first: Scores | None = None,
-    ) -> Scores:
-        """Score the batch under the current policy."""
-        return _scores(forward(self.weights, batch), batch, temperature)
+    def scored(self, batch: Packing, temperature: float, *, by_reference: bool = False) -> Scores:
+        return _scores(forward(self.reference if by_reference else self.weights, batch), batch, temperature)
 
-    def score_reference(self, batch: Packing, temperature: float, poll: Poll) -> Scores:
-        """Score the batch under the weights at the start of the run."""
-        return _scores(forward(self.reference, batch), batch, temperature)
+    def forward(self, batch: Packing, temperature: float) -> Scores:
+        self._traced = forward(self.weights, batch)
+        return _scores(self._traced, batch, temperature)
 
-    # -- train -----------------------------------------------------------------------------------------------------
-
-    def forward(self, place: Packing, temperature: float) -> Scores:
-        """Score the batch under the current policy, keeping the intermediate values for :meth:`backward`."""
-        self._traced = forward(self.weights, place)
-        return _scores(self._traced, place, temperature)
-
-    def backward(self, place: Packing, temperature: float, loss: Loss) -> None:
+    def backward(self, loss: Loss, temperature: float) -> None:
         """Compute d loss / d weights through the logits.
 
         With g = d loss / d logp of each token and π of its context, d loss / d logits = (Σ g onehot − π Σ g) /
         temperature, plus the gradient through the full distributions.
         """
         assert self._traced is not None
-        d_logits = logit_gradient(loss, place, temperature).astype(self.weights.flat.dtype)
-        backward(self.weights, place, self._traced, d_logits, self.gradient)
+        d_logits = logit_gradient(loss, temperature).astype(self.weights.flat.dtype)
+        backward(self.weights, loss.place, self._traced, d_logits, self.gradient)
         self._traced = None
 
     def stepped(self, wanted: Optimizer) -> float:
-        """Take one optimizer step along the gradients. Return their norm before clipping.
-
-        Nothing is changed if that norm is not finite.
-        """
         if wanted.kind != self._kind:
             self._kind, self._memory = wanted.kind, None
         gradient = self.gradient.flat
@@ -187,18 +166,16 @@ class NumpyPolicy(TrainedCharacters[Packing]):
             self._memory = Memory(mean=mean, square=square, steps=int(state["adam_steps"][0]))
 
     def kept_for(self, settings: Settings) -> Kept:
-        """Return a snapshot for undoing the next update."""
         return deepcopy((self.weights.flat, self.critic, self._kind, self._memory))
 
     def put_back(self, kept: Kept) -> None:
-        """Restore the snapshot ``kept``."""
         self.gradient.flat[:] = 0.0
         self.weights.flat[:], self.critic[:], self._kind, self._memory = kept
 
 
-def logit_gradient(loss: Loss, place: Packing, temperature: float) -> np.ndarray:
+def logit_gradient(loss: Loss, temperature: float) -> np.ndarray:
     """Return d ``loss`` / d logits, (C, V)."""
-    dist_logp, real = loss.now.dist_logp, place.mask
+    dist_logp, place, real = loss.now.dist_logp, loss.place, loss.place.mask
     chosen = place.context[real] * dist_logp.shape[1] + place.targets[real]
     pushed = np.bincount(chosen, weights=loss.token_gradient[real], minlength=dist_logp.size).reshape(dist_logp.shape)
     pushed = (pushed - np.exp(dist_logp) * pushed.sum(axis=-1, keepdims=True)) / temperature
