@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -124,7 +123,8 @@ _LISTS = ("panels", "locked", "hidden", "course")
 
 
 def manifest_from(content: bytes, name: str) -> Manifest:
-    """Parse a manifest written by :func:`manifest_text`. ``name`` is the file's name, for messages.
+    """Parse a manifest written by :func:`manifest_text`. ``name`` is the file's name, for messages. Unknown keys are
+    ignored.
 
     Raises:
         SessionError: it is damaged, not a manifest, or written by a newer version.
@@ -143,32 +143,22 @@ def manifest_from(content: bytes, name: str) -> Manifest:
             tr("{name} was written by a newer version of GRPO Lab; update the program to open it.").format(name=name)
         )
     try:
-        return Manifest(runs=_runs(stored), settings=_settings(stored), **_fields(stored))
+        fields: dict[str, Any] = {key: stored[key] for key in _PLAIN if key in stored}
+        for key in _LISTS:
+            value = stored.get(key, [])
+            _check(isinstance(value, list), key, value, tr("a list of texts"))
+            fields[key] = tuple(value)
+        rows, settings = stored.get("runs", []), stored.get("settings")
+        good = isinstance(rows, list) and all(isinstance(row, dict) for row in rows)
+        _check(good, "runs", rows, tr("a list of runs"))
+        runs = tuple(SessionRun(title=row.get("title", ""), listed=row.get("listed", True)) for row in rows)
+        if settings is not None:
+            settings = settings_from_json(json.dumps(settings), written_by(stored))
+        return Manifest(runs=runs, settings=settings, **fields)
     except GrpoError as error:
         raise SessionError(
             tr("The manifest of {name} cannot be used: {error}").format(name=name, error=error)
         ) from None
-
-
-def _fields(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that need no conversion, if they are present. Unknown keys are ignored."""
-    fields = {name: stored[name] for name in _PLAIN if name in stored}
-    for name in _LISTS:
-        value = stored.get(name, [])
-        _check(isinstance(value, list), name, value, tr("a list of texts"))
-        fields[name] = tuple(value)
-    return fields
-
-
-def _runs(stored: Mapping[str, Any]) -> tuple[SessionRun, ...]:
-    rows = stored.get("runs", [])
-    _check(isinstance(rows, list) and all(isinstance(row, dict) for row in rows), "runs", rows, tr("a list of runs"))
-    return tuple(SessionRun(title=row.get("title", ""), listed=row.get("listed", True)) for row in rows)
-
-
-def _settings(stored: Mapping[str, Any]) -> Settings | None:
-    settings = stored.get("settings")
-    return None if settings is None else settings_from_json(json.dumps(settings), written_by(stored))
 
 
 def _is_whole(value: object) -> bool:

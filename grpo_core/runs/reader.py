@@ -34,7 +34,7 @@ from grpo_core.runs.limits import (
     MOST_UPDATES,
 )
 from grpo_core.runs.meta import RunMeta, all_rows, meta_from, origin_from, stored_settings, written_by
-from grpo_core.runs.series_chunks import read_series
+from grpo_core.runs.series import read_series
 from grpo_core.text import plural, tr
 
 

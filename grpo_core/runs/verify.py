@@ -13,7 +13,7 @@ from grpo_core.runs.database import CHUNK, VERSION, explained, opened, transacti
 from grpo_core.runs.files import size_of
 from grpo_core.runs.meta import all_rows
 from grpo_core.runs.reader import RunReader
-from grpo_core.runs.series_chunks import count_values
+from grpo_core.runs.series import count_values
 from grpo_core.text import plural, tr
 
 TOLD = 20
