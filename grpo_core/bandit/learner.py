@@ -153,7 +153,7 @@ def _recorded(settings: Settings, work: Task, done: Update) -> Step:
     )
     rows, prompts, passes = batch.rewards.shape[1], len(work.start), len(done.gradient)
     group, row = _rows(rows, prompts)
-    after, logp = policy.log_probs(state.logits, settings.learner.temperature), done.logp
+    after, logp = policy.log_probs(state.logits, settings.learner.temperature), done.passes.logp
     norms = [_norm(gradient) for gradient in done.gradient]
     measurements = {"grad_norm": norms[0]}
     if settings.learner.resample_dead:
@@ -170,7 +170,7 @@ def _recorded(settings: Settings, work: Task, done: Update) -> Step:
         reward_parts=None if work.parts is None else work.parts(group, tokens[None], mask[None])[0],
         step_rewards=None if batch.step_rewards is None else _first(batch.step_rewards),
         old_logp=_first(logp[0]),
-        ref_logp=_first(done.ref_logp),
+        ref_logp=_first(done.passes.ref_logp),
         sampling_logp=None if batch.sampling_logp is None else _first(batch.sampling_logp),
         logp=np.array([x[0] for x in (*logp, gather(after, done.places))]),
         part=_one_part(passes, rows),
