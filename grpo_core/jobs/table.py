@@ -59,17 +59,14 @@ def ledger(*, poll: Poll) -> Iterator[dict[str, object]]:
     tensors, and the bytes allocated by torch. The last two are None without torch, and the last one also on the
     CPU.
     """
-    from grpo_core.lm.engines import ENGINES, torch_is_there
+    from grpo_core.lm.engines import ENGINES, NUMPY, TORCH, torch_is_there
     from grpo_core.lm.learner import LanguageLearner
-    from grpo_core.lm.recorded_engine import NUMPY, TORCH
 
     engine = TORCH if torch_is_there() else NUMPY
     learner = LanguageLearner(language_settings(), cancelled=given_up(poll), make_policy=ENGINES[engine])
     next(learner)
     if engine == NUMPY:
-        from grpo_core.lm.numpy_engine import ledger as arrays
-
-        yield {"blocks": arrays.counted(learner.policy), "held": None, "allocated": None}
+        yield {"blocks": learner.policy.counted(), "held": None, "allocated": None}
         return
     from grpo_core.lm import ledger as counting
 

@@ -12,11 +12,11 @@ from grpo_core.advantages import equal_rewards
 from grpo_core.config import Settings
 from grpo_core.lm import calculator
 from grpo_core.lm import rewards as rules
-from grpo_core.lm.drawing import Drawing
 from grpo_core.lm.interface import Poll, ReadRows, Sampling, SamplingRequest, Table
 from grpo_core.lm.packing import distinct_rows
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.rewards import PromptSource
+from grpo_core.progress import Written
 
 ATTEMPTS = 10
 """Maximum number of times that a dead group is redrawn (DAPO, arXiv:2503.14476)."""
@@ -50,6 +50,55 @@ class Drawn:
     row_id: np.ndarray
     redrawn: int
     watched: np.ndarray
+
+
+class Drawing:
+    """The completions sampled so far. Nothing is copied until a group is read.
+
+    Args:
+        group_size: number of completions in a group, which are adjacent rows.
+    """
+
+    def __init__(self, group_size: int) -> None:
+        self._size = group_size
+        self._places: dict[int, tuple[np.ndarray, ReadRows, slice]] = {}
+
+    def begin(self, groups: np.ndarray, prompt_tokens: np.ndarray, read: ReadRows) -> None:
+        """Register the completions of ``groups``, which are about to be sampled. They replace earlier ones of the same
+        groups.
+
+        Args:
+            groups: (n,) indices of the groups, in the order of the sampler's rows.
+            prompt_tokens: (at least n, T_prompt), tokens of their prompts, −1 in padding.
+            read: reads the sampler's rows.
+        """
+        for place, group in enumerate(groups.tolist()):
+            rows = slice(place * self._size, (place + 1) * self._size)
+            self._places[group] = prompt_tokens[place], read, rows
+
+    def written(self, group: int) -> Written | None:
+        """Return the tokens of the completions of ``group`` sampled so far, or None if the update has no such group."""
+        if group not in self._places:
+            return None
+        prompt, read, rows = self._places[group]
+        tokens, mask, stopped = read(rows)
+        return Written(
+            group=group,
+            prompt=tuple(prompt[prompt >= 0].tolist()),
+            completions=tuple(tuple(own[kept].tolist()) for own, kept in zip(tokens, mask, strict=True)),
+            ended=tuple((stopped | mask.all(axis=-1)).tolist()),
+        )
+
+    def shares(self) -> tuple[float, ...]:
+        """Return the share of each group that has been written, (P,), in order of index, for
+        :attr:`grpo_core.progress.Progress.groups`.
+        """
+        return tuple(self._share(*self._places[group][1:]) for group in sorted(self._places))
+
+    @staticmethod
+    def _share(read: ReadRows, rows: slice) -> float:
+        _, mask, stopped = read(rows)
+        return float(np.where(stopped, 1.0, mask.mean(axis=-1)).mean())
 
 
 def stream(seed: int, step: int, use: int) -> np.random.Generator:
