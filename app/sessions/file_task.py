@@ -43,11 +43,9 @@ class TaskPoll:
         return self._cancelled.is_set()
 
     def cancel(self) -> None:
-        """Mark the task as cancelled."""
         self._cancelled.set()
 
     def tell(self, fraction: float) -> None:
-        """Report the completed fraction."""
         self.fraction = fraction
 
 
@@ -59,7 +57,6 @@ class FileTask(QObject):
     """Runs ``work`` once, in a thread that is requested to stop, never killed.
 
     Signals:
-        done: emitted with the result of ``work``.
         failed: emitted with an error message, which is empty if the task was cancelled.
     """
 
@@ -73,7 +70,6 @@ class FileTask(QObject):
         self._thread = threading.Thread(target=self._run, name="files", daemon=True)
 
     def start(self) -> None:
-        """Start the thread."""
         self._thread.start()
 
     def cancel(self) -> None:
@@ -116,14 +112,10 @@ class FileTasks(QObject):
     """Runs one task at a time. If it takes a long time, a message says so and offers to cancel it.
 
     Args:
-        message: ID of the message about a running task.
         abandon: whether a task cancelled by the user is abandoned at once and silently, rather than when it reacts.
-
-    Signals:
-        ended: emitted when the task is over, whether or not it succeeded.
     """
 
-    ended = Signal()
+    ended = Signal()  # a task is over, whether or not it succeeded
 
     def __init__(
         self, messages: MessageBar, message: str, parent: QObject | None = None, *, abandon: bool = False
@@ -140,7 +132,6 @@ class FileTasks(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether a task is running."""
         return self._task is not None
 
     def when_idle(self, begin: Callable[[], object]) -> None:
@@ -249,7 +240,6 @@ class FileTasks(QObject):
         self.ended.emit()
 
     def _clear(self) -> None:
-        """Discard the finished task."""
         task = self._task
         self._forget()
         if task is not None and task.wait():

@@ -47,9 +47,7 @@ class State:
     history: tuple[np.ndarray, ...] = ()
 
     def sampler(self, staleness: int) -> np.ndarray:
-        """Return the logits (R, C, A) of the policy that samples the next batch: from ``staleness`` updates ago, or the
-        oldest available.
-        """
+        """Return the logits (R, C, A) from ``staleness`` updates ago, or the oldest, which sample the next batch."""
         return self.history[min(staleness, len(self.history)) - 1] if staleness and self.history else self.logits
 
 
@@ -58,8 +56,6 @@ class Update:
     """Results of one update of R runs. Lists have one entry per pass, taken before that pass.
 
     Attributes:
-        state: the runs after the update.
-        batch: completions and rewards.
         advantage: (R, B), or (R, B, T) from a critic or from step rewards.
         values: the critic's value before each token (R, B, T), None without a critic.
         ref_dist_logp: (R, C, A).
@@ -116,9 +112,7 @@ def update(
 
     Args:
         settings: objective, learner and optimizer; numeric fields can be arrays (R, 1, 1).
-        work: the task.
         state: state of the runs, laid out by ``layout.runs_last``.
-        streams: their random numbers.
         poll: called before each token and each pass; can raise an exception to stop the update.
         batch: an existing batch, for a what-if; by default one is drawn.
         reference: log π_ref (R, C, A) at the temperature, if already computed.

@@ -66,9 +66,7 @@ class Streams:
         return runs_first_view(self._block[place])
 
     def again(self, step: int, count: int, attempt: int, runs: np.ndarray) -> np.ndarray:
-        """Return further numbers (n, count) for the runs with the indices ``runs`` (n,), which redraw groups at
-        update ``step`` for the ``attempt``-th time (1, 2, ...).
-        """
+        """Return numbers (n, count) for the ``attempt``-th redrawing (1, 2, ...) by ``runs`` (n,), by index."""
         numbers = np.empty((len(runs), count))
         for row, run in enumerate(runs.tolist()):
             self._fill(numbers[row], run, step, attempt)

@@ -99,8 +99,6 @@ class Line:
     """Requests to the process of one source, from any number of threads, handled one at a time.
 
     Attributes:
-        path: path of the source.
-        poll: called while waiting; an exception raised by it cancels the request.
         opened: results of the preliminary requests, by the first argument of each.
         processes: list that contains the process that reads the source; empty before the first request.
     """
@@ -117,7 +115,6 @@ class Line:
         """Prepare the connection without starting a process.
 
         Args:
-            path: path of the source.
             scratch: a folder to which the process writes.
             take: function that returns a process without a source.
             patience: function that returns how many seconds in total the calling thread can wait; None for no limit.
@@ -137,8 +134,6 @@ class Line:
         """Return the single result of a request.
 
         Args:
-            what: name of the request.
-            arguments: arguments of the request.
             before: preliminary requests to a restarted process; their results are stored in :attr:`opened` by their
                 first arguments.
 

@@ -51,7 +51,6 @@ class Readers:
         """Create readers without starting a process.
 
         Args:
-            own_process: whether to start processes.
             window: whether the main thread draws a window; it then waits only briefly, and a spare process is kept.
             silence: seconds without a message after which a process is considered hung.
             columns: what columns of the user's own mean (:func:`grpo_core.foreign.formats.open_source`).
@@ -112,8 +111,6 @@ class Readers:
 
         Args:
             what: a name in :func:`grpo_core.foreign.answers.files_table`.
-            path: path of the file or folder.
-            arguments: further arguments.
             poll: called while waiting; an exception raised by it cancels the request.
             scratch: the folder to which the process can write; by default one that is deleted afterwards.
             space: number of bytes that it can write there (:meth:`grpo_core.foreign.line.ReaderProcess.read`).
@@ -190,7 +187,6 @@ class Readers:
         return bool(converted)
 
     def close(self) -> None:
-        """End every process."""
         with self._lock:
             self._closed = True
             spare, self.spare = self.spare, None

@@ -46,10 +46,8 @@ class RemoteSource(Source):
         """Wrap one state of a source.
 
         Args:
-            line: connection to the process.
             asked: the requested path.
             index: folder of the user's cache for indexes of large files.
-            number: number of this state of the source.
             facts: facts reported by the process (:func:`grpo_core.foreign.answers.facts_of`), of checked types.
             columns: what columns of the user's own mean (:func:`grpo_core.foreign.formats.open_source`).
         """
@@ -73,7 +71,6 @@ class RemoteSource(Source):
 
     @cached_property
     def vocabulary(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The text of each token by token ID, (V,)."""
         return tuple(self._ask("vocabulary"))
 
     def step(self, position: int) -> Step:

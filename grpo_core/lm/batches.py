@@ -35,7 +35,6 @@ class Drawn:
         parts: (B, K), parts of the reward before weighting.
         rewards: (B,).
         row_id: (B,), different for the completions of each attempt.
-        redrawn: number of groups that were redrawn.
         watched: (W, T), likeliest completions of the watched prompts, −1 in padding.
     """
 
@@ -53,11 +52,7 @@ class Drawn:
 
 
 class Drawing:
-    """The completions sampled so far. Nothing is copied until a group is read.
-
-    Args:
-        group_size: number of completions in a group, which are adjacent rows.
-    """
+    """The completions sampled so far. Nothing is copied until a group is read."""
 
     def __init__(self, group_size: int) -> None:
         self._size = group_size
@@ -70,7 +65,6 @@ class Drawing:
         Args:
             groups: (n,) indices of the groups, in the order of the sampler's rows.
             prompt_tokens: (at least n, T_prompt), tokens of their prompts, −1 in padding.
-            read: reads the sampler's rows.
         """
         for place, group in enumerate(groups.tolist()):
             rows = slice(place * self._size, (place + 1) * self._size)
@@ -90,9 +84,7 @@ class Drawing:
         )
 
     def shares(self) -> tuple[float, ...]:
-        """Return the share of each group that has been written, (P,), in order of index, for
-        :attr:`grpo_core.progress.Progress.groups`.
-        """
+        """Return the share of each group that has been written, (P,), in order of index."""
         return tuple(self._share(*self._places[group][1:]) for group in sorted(self._places))
 
     @staticmethod
@@ -120,9 +112,7 @@ def draw(
     drawing = Drawing(group) if drawing is None else drawing
 
     def sampled(number: int, groups: np.ndarray, prompts: list[Prompt], watched: Sequence[Prompt] = ()) -> Table:
-        """Sample G completions of each of ``prompts``, those of ``groups``, and the likeliest one of each of
-        ``watched``.
-        """
+        """Sample G completions of each prompt, those of ``groups``, and the likeliest of each watched one."""
         rows = np.arange(len(prompts) * group + len(watched))
         greedy = rows >= len(prompts) * group
         prompt_of = np.where(greedy, rows - len(prompts) * (group - 1), rows // group)
@@ -204,12 +194,8 @@ def _completed(
     """Sample one completion per row.
 
     Args:
-        settings: temperature, maximum length, and the environment.
-        policy: the policy that is sampled.
-        prompts: the prompts.
         prompt_of: (B,), the prompt of each row.
         likeliest: (B,) boolean, rows that take the likeliest tokens. The others draw from ``numbers``, in order.
-        numbers: the random generator.
         poll: called before every token.
         begin: receives the tokens of all prompts, and a function that reads the rows during sampling.
     """
@@ -231,9 +217,7 @@ def _completed(
 
 
 def _smallest(tokens: np.ndarray) -> np.ndarray:
-    """Convert ``tokens`` to int8 if they fit, otherwise to int32. The character model's tokens fit, and older run files
-    store them as int8.
-    """
+    """Convert ``tokens`` to int8 if they fit, as in older run files, otherwise to int32."""
     return tokens.astype(np.int8 if tokens.max(initial=0) <= np.iinfo(np.int8).max else np.int32)
 
 

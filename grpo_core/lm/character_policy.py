@@ -21,11 +21,6 @@ from grpo_core.lm.trained_weights import Kept, TrainedWeights
 class CharacterPolicy(TrainedWeights, Characters):
     """The trainable policy of a run without a model folder (:class:`grpo_core.lm.interface.LanguagePolicy`).
 
-    Attributes:
-        model: the policy.
-        reference: the model with the weights at the start of the run.
-        critic: (D + 1,), weights of a linear value function of the stream, and its bias.
-
     Raises:
         SettingsError: the device or the precision cannot be used.
     """
@@ -46,7 +41,6 @@ class CharacterPolicy(TrainedWeights, Characters):
     def batch(
         self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, present: np.ndarray | None = None
     ) -> Layout:
-        """Pack the batch, so that nothing is computed twice."""
         return layout(prompt_tokens, tokens, mask, self.device, present)
 
     def scored(self, batch: Layout, temperature: float, *, by_reference: bool = False) -> Scores:

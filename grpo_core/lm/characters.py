@@ -50,12 +50,10 @@ class Characters:
         raise NotImplementedError
 
     def encoded(self, prompts: Sequence[Prompt]) -> np.ndarray:
-        """Encode prompts, one token per character, (P, T_prompt), −1 in padding."""
         rows = [encode(prompt.text) for prompt in prompts]
         return padded(rows, max(map(len, rows)))
 
     def text(self, tokens: np.ndarray) -> str:
-        """Return the text of a completion's tokens (L,), without its end-of-sequence token."""
         return decode(tokens)
 
     def check(self, settings: Settings) -> None:
@@ -74,7 +72,6 @@ class Characters:
         return self.scored(batch, temperature)
 
     def score_reference(self, batch: PackedTokens[Any], temperature: float, poll: Poll) -> Scores:
-        """Score the batch under the weights at the start of the run."""
         return self.scored(batch, temperature, by_reference=True)
 
     def train(
@@ -130,9 +127,7 @@ class Characters:
         return Passes(draft=step, scores=scores, norm=norms[0])
 
     def recorded_before(self, batch: PackedTokens[Any], reference: Scores | None) -> dict[str, Any]:
-        """Return ``context`` (B, T), the row of each token in the table of distributions, and the reference's
-        distributions.
-        """
+        """Return the row of each token in the table of distributions, (B, T), and the reference's distributions."""
         known: dict[str, Any] = {"context": to_numpy(batch.context).astype(np.int32)}
         if reference is not None:
             known |= {"ref_logp": array_of(reference.logp), "ref_dist_logp": array_of(reference.dist_logp)}

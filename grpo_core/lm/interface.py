@@ -64,8 +64,8 @@ class Environment(Protocol):
 
 
 class Table(NamedTuple):
-    """Completions, (B, T) each: tokens, including the end-of-sequence token, 0 in padding; mask; the sampler's
-    log-probabilities, float32, 0 in padding.
+    """Completions, (B, T) each, 0 in padding: tokens, including the end-of-sequence token, the mask, and the sampler's
+    log-probabilities, float32.
     """
 
     tokens: np.ndarray
@@ -109,7 +109,6 @@ class SamplingRequest:
         return np.zeros(len(self.uniforms), bool) if self.likeliest is None else self.likeliest
 
     def only(self, rows: np.ndarray) -> SamplingRequest:
-        """Return the request for some rows."""
         return replace(self, prompt_of=self.prompt_of[rows], uniforms=self.uniforms[rows], likeliest=self.greedy[rows])
 
 
@@ -192,8 +191,6 @@ class LanguagePolicy(Sampling, Protocol):
         """Score the batch under the current policy, without gradients.
 
         Args:
-            batch: the batch to score.
-            temperature: divides the logits.
             poll: called before every chunk of rows with its number and the number of chunks.
             against_reference: whether to measure the distance from the reference if it cannot be computed from the
                 record.

@@ -36,9 +36,6 @@ class Clock:
 
     No explicit synchronisation with the device is needed: each stage ends with numbers read by the host, except the
     optimizer's last step, whose time on a GPU is counted in the following stage.
-
-    Attributes:
-        seconds: lap -> seconds.
     """
 
     def __init__(self) -> None:
@@ -46,7 +43,6 @@ class Clock:
         self.seconds: dict[str, float] = {}
 
     def lap(self, name: str) -> None:
-        """Store the time since the last lap under ``name``."""
         now = time.perf_counter()
         self.seconds[name] = now - self._last
         self._last = now
@@ -66,7 +62,6 @@ class PolicyLearner(Generic[PolicyT]):
             run, or the one that computed the last update of ``history``.
 
     Attributes:
-        policy: the model, its reference and the optimizer's state.
         drift: largest difference in nats between recorded log-probabilities and those of the replay; 0 on the machine
             and with the versions that recorded them.
         recorded_by: the engine that computed the last recorded update; this learner's own if there is none.
@@ -289,9 +284,7 @@ class PolicyLearner(Generic[PolicyT]):
         self._step = step.step
 
     def _compare_scores(self, step: Step) -> None:
-        """Update :attr:`drift` with the difference between this engine's scores and those that another engine recorded
-        in ``step`` under the same weights.
-        """
+        """Update :attr:`drift` with the difference from scores that another engine recorded under the same weights."""
         if step.prompt_tokens is None or not step.scored_after:
             return
         batch = self.policy.batch(step.prompt_tokens, step.tokens, step.mask, step.present)
@@ -360,7 +353,6 @@ def _draft(
 
 
 def _redraft(step: Step, known: dict[str, Any], old_logp: np.ndarray, values: np.ndarray | None) -> Step:
-    """Return the record of an update that is recomputed."""
     return dataclasses.replace(step, old_logp=old_logp, values=values, advantage=None, **known)
 
 

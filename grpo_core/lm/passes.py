@@ -23,9 +23,6 @@ class Loss:
     """The loss of one pass, for any array library.
 
     Attributes:
-        objective: settings of the loss.
-        place: contexts and mask of the tokens.
-        now: the current scores.
         old: (B, T) log-probabilities before the first pass.
         advantage: (B,) or (B, T).
         reference: the scores of the reference policy; None if they are not needed.

@@ -32,7 +32,6 @@ class PromptSource:
     """Source of prompts, drawn by rule or taken from the user's file.
 
     Args:
-        task: settings of the task.
         context: maximum number of tokens of prompt and completion together in the character model; None for a model
             whose tokenizer reads any text.
 
@@ -48,9 +47,7 @@ class PromptSource:
             self._own = prompts_at(located(task.file), task.checker, longest)
 
     def drawn(self, numbers: np.random.Generator) -> list[Prompt]:
-        """Return the P prompts of an update. The user's prompts are not repeated as long as
-        there are enough of them.
-        """
+        """Return the P prompts of an update. The user's are not repeated as long as there are enough."""
         count = self.task.prompts
         if not self._own:
             return [_drawn(self.task, numbers) for _ in range(count)]
@@ -63,9 +60,7 @@ class PromptSource:
         return [self._own[int(place)] for place in self._trained_on]
 
     def held_out(self) -> list[Prompt]:
-        """Return the fixed prompts on which accuracy is measured. Every eighth of the user's prompts is held out, if
-        there are at least sixteen.
-        """
+        """Return the fixed prompts on which accuracy is measured: of sixteen or more of the user's, every eighth."""
         return list(self._held_out)
 
     @cached_property
@@ -105,7 +100,6 @@ class PromptSource:
 
     @cached_property
     def _trained_on(self) -> np.ndarray:
-        """Indices of the user's prompts that are not held out."""
         places = np.arange(len(self._own))
         return places if len(places) < 16 else places[places % 8 != 0]
 
@@ -120,7 +114,6 @@ def _fixed(task: LanguageTask, count: int) -> list[Prompt]:
 
 
 def _drawn(task: LanguageTask, numbers: np.random.Generator) -> Prompt:
-    """Draw a training prompt by the task's rule."""
     if task.in_words:
         return words.drawn(task.problem, numbers)
     if task.has_tool:
@@ -132,10 +125,7 @@ def parts(task: LanguageTask, prompt: Prompt, text: str, tokens: int = 0) -> tup
     """Return the parts of the reward of one completion, before weighting.
 
     Args:
-        task: settings of the rewards.
-        prompt: the prompt.
         text: the completion, without its end-of-sequence token.
-        tokens: number of tokens of the completion.
 
     Raises:
         GrpoError: the rule failed; the message contains the completion and the reason.

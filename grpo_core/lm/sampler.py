@@ -45,11 +45,6 @@ class CachedPrefixes:
     """Prefixes with their keys and values (:class:`grpo_core.lm.sampling.Prefixes`, and
     :class:`grpo_core.lm.device_sampling.Rows`).
 
-    Args:
-        model: the model.
-        prompt_tokens: (P, T_prompt), −1 in padding.
-        longest: T, the maximum length of a completion.
-
     Attributes:
         logits: (n, V), of the next token of each prefix.
         tables, bias, positions, column, decode: see :class:`grpo_core.lm.device_sampling.Rows`.
@@ -63,16 +58,13 @@ class CachedPrefixes:
 
     @property
     def count(self) -> int:
-        """n, the number of prefixes."""
         return len(self.positions)
 
     def distributions(self, temperature: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the cumulative probabilities and log-probabilities of the next token of each prefix, (n, V) each."""
         dist = torch.log_softmax(self.logits if temperature == 1 else self.logits / temperature, dim=-1)
         return dist.exp().cumsum(dim=-1).cpu().numpy(), dist.cpu().numpy()
 
     def select(self, order: np.ndarray) -> None:
-        """Replace all entries with copies of the entries ``order`` (m,)."""
         self._chosen(torch.from_numpy(order).to(self._device))
 
     def keep(self, rows: Tensor) -> None:
@@ -85,11 +77,9 @@ class CachedPrefixes:
         self.tables = [both.index_select(0, rows) for both in self.tables]
 
     def extend(self, tokens: np.ndarray) -> None:
-        """Append ``tokens`` (n,), one to each prefix."""
         self.advance(torch.from_numpy(tokens).to(self._device))
 
     def advance(self, tokens: Tensor) -> None:
-        """Append ``tokens`` (n,), one to each prefix."""
         self.logits = self._decode(tokens, self.positions, self.tables, self.bias, self.column)
         self.positions, self.column = self.positions + 1, self.column + 1
 
@@ -169,7 +159,5 @@ def decoder(model: Transformer) -> Callable[[Tensor, Tensor, Sequence[Tensor], T
 
 
 def linear(x: Tensor, layer: tuple[Tensor, Tensor]) -> Tensor:
-    """Apply a linear layer, given as (bias, transposed weights), to ``x`` (B, D). This is equivalent to ``F.linear``
-    but has less overhead.
-    """
+    """Apply a layer (bias, transposed weights) to ``x`` (B, D), like ``F.linear`` but with less overhead."""
     return torch.addmm(layer[0], x, layer[1])

@@ -107,9 +107,7 @@ def _answer(
 
 
 def _distinct(numbers: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct values of ``numbers`` (n,), each below ``count``, in ascending order, and the index of each
-    number among them (n,).
-    """
+    """Return the distinct ``numbers`` (n,), below ``count``, in ascending order, and each one's place there (n,)."""
     occurs = np.zeros(count, dtype=bool)
     occurs[numbers] = True
     return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[numbers]

@@ -22,7 +22,6 @@ class About:
     """Advice to the user before training on a task.
 
     Attributes:
-        watch: what to watch during training.
         gamed: how the reward can be earned without the intended behaviour.
     """
 

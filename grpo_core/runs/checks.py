@@ -62,8 +62,6 @@ def is_damaged(connection: sqlite3.Connection | RunConnection, rows: Mapping[str
     """Return whether a table does not match its checksum. False if it has none.
 
     Args:
-        connection: connection to the file.
-        rows: content of its table ``meta``.
         table: one of :data:`CHECKED` that is a separate table.
 
     Raises:
@@ -102,7 +100,6 @@ def _of_meta(rows: Mapping[str, Any]) -> int:
 
 
 def _crc(rows: Iterable[object]) -> int:
-    """Return the CRC-32 of rows of strings and numbers."""
     crc = 0
     for row in rows:
         crc = zlib.crc32(repr(row).encode("utf-8", "surrogatepass"), crc)

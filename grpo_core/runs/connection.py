@@ -60,7 +60,6 @@ def connected(path: Path, mode: str) -> RunConnection:
     """Connect to the database at ``path``, in autocommit mode.
 
     Args:
-        path: path of the file.
         mode: mode in SQLite's URI, such as ``mode=ro``.
 
     Raises:

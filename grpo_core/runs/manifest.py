@@ -27,7 +27,6 @@ class SessionRun:
     """A run of a session.
 
     Attributes:
-        title: the displayed name.
         listed: whether it is opened; False for a run that only provides the first updates of a branch.
     """
 
@@ -42,18 +41,15 @@ class Manifest:
     Attributes:
         runs: the runs, in the order of the files.
         shown: index of the run that is shown, None for a new run under ``settings``.
-        step: the update at the cursor.
         settings: settings shown by the controls, None for those of the run.
         layout: name of a layout; unknown names are ignored.
         panels: ids of the panels that are shown; empty for those of the layout.
         locked, hidden: dotted paths of settings that are read-only or hidden; ``policy`` and ``algorithm`` mean the two
             selectors at the top.
-        notes: notes for the speaker.
         lesson: id of the current lesson; empty if there is none.
         lesson_step: current step of the lesson, counted from 0.
         course: ids of the lessons of a course, in order; empty if there is none.
         created: seconds since 1970.
-        version: version of the program that wrote it.
 
     Raises:
         SessionError: a field has the wrong type or is too long.

@@ -44,8 +44,6 @@ class RunReader:
     Every method raises :class:`RunFileError` if the file is damaged; undamaged parts remain readable.
 
     Attributes:
-        path: path of the file.
-        meta: metadata of the run.
         first: first update stored in this file; a branch stores those after its branch point.
         last: last committed update, as of opening or :meth:`refresh`.
         newer: whether a newer version of the program wrote the file, which can be read but not continued.
@@ -235,9 +233,7 @@ class RunReader:
         return [(row[0], self._settings_row(row[0])) for row in rows]
 
     def settings_at(self, step: int) -> Settings:
-        """Return the settings of update ``step``. For the update after the last one, return those that would apply
-        to it.
-        """
+        """Return the settings of update ``step``, which may be the one after the last."""
         changes = self.settings_changes()
         return changes[max(bisect_right(changes, step, key=lambda change: change[0]) - 1, 0)][1]
 

@@ -89,7 +89,6 @@ def salvage(
 
     Args:
         damaged: the connection that was writing when the file was truncated, or one to a damaged file.
-        name: name of its file, for messages.
         target: path of the new file, which must not exist.
         poll: called for each recomputed update; may raise to stop.
 
@@ -145,10 +144,7 @@ class _Replay:
     """Reads the updates of a damaged file, and recomputes those that are lost.
 
     Args:
-        damaged: connection to the file.
         copy: connection to the new file, which has the recovered layouts and settings.
-        version: version of the program that wrote the file.
-        poll: called for each update.
 
     Attributes:
         layouts: layouts of the new file, by number. New ones are added.
@@ -193,7 +189,6 @@ class _Replay:
         result cannot be verified.
 
         Args:
-            number: number of a damaged update.
             before: the row of the previous update; None for the first.
         """
         following = self._next_sum(number)

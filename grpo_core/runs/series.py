@@ -132,7 +132,6 @@ def newest(
 
     Args:
         connection: connection in a transaction.
-        series: number of series.
         start: number of an update, whose values are not included.
         last: number of an update, whose values are included.
 
@@ -177,9 +176,7 @@ def read_series(
     Args:
         connection: connection in a transaction, because all data read must belong to the same state.
         names: names of the file's series, in its order.
-        name: the name of the series to read.
         start: number of an update; values begin with the next one.
-        last: number of the last committed update.
         most: maximum number of full chunks that the file can have.
         computed: function that returns the values (series, CHUNK) to use for a damaged chunk, given its number.
 
@@ -229,11 +226,7 @@ def _damaged(connection: sqlite3.Connection, values: np.ndarray, place: int, ser
     """Yield the numbers of the chunks whose values do not match their checksum, if they have one.
 
     Args:
-        connection: connection to the file.
         values: (chunks * CHUNK,) of one series, as read.
-        place: index of that series.
-        series: number of series.
-        first: number of the first chunk.
     """
     sums = checksums(values.reshape(-1, CHUNK))
     rows = connection.execute(
@@ -252,7 +245,6 @@ def count_values(connection: sqlite3.Connection, names: Sequence[str], *, last: 
     Args:
         connection: connection in a transaction.
         names: names of the file's series, in its order.
-        last: the last committed update.
         most: maximum number of full chunks that the file can have.
 
     Returns:

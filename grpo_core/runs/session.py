@@ -48,7 +48,6 @@ def save_session(
     """Write a session file. An existing ``path`` is only replaced when the new file is complete.
 
     Args:
-        path: path of the session file.
         manifest: what the window shows; its ``runs`` are filled in here.
         runs: run files, possibly being written. Ancestors of branches are included.
         cancelled: polled between pieces.
@@ -103,8 +102,6 @@ def open_session(
     """Copy the runs of a session to ``folder`` under new names, either all of them or none.
 
     Args:
-        path: path of the session file.
-        folder: folder for the copies.
         cancelled: polled between pieces.
         progress: called with the finished fraction, from 0 to 1.
 

@@ -32,8 +32,6 @@ class Part:
     """Verification result for one kind of content of a run file.
 
     Attributes:
-        what: description of the content.
-        count: number of items.
         damaged: one message for each damaged item, or a single one for all.
         unchecked: number of items without a checksum, as in files of earlier versions.
     """
@@ -48,7 +46,6 @@ def verified(path: Path, poll: Callable[[int, int], None] = lambda done, count: 
     """Verify every part of the run file at ``path``.
 
     Args:
-        path: path of the file.
         poll: called after each update with the number done and the total; may raise to stop.
 
     Raises:
@@ -85,7 +82,6 @@ def verified(path: Path, poll: Callable[[int, int], None] = lambda done, count: 
 
 
 def _structure(path: Path) -> Part:
-    """Verify the pages with SQLite's own integrity check."""
     connection, version = opened(path)
     with closing(connection):
         try:

@@ -46,7 +46,6 @@ class FileWatch:
 
     Attributes:
         short: whether the file was found truncated or overwritten.
-        number: inode number of the file.
     """
 
     def __init__(self, path: Path, connection: RunConnection, run_id: str) -> None:
@@ -146,7 +145,6 @@ class FileWatch:
         return None
 
     def _copy(self, temporary: Path) -> None:
-        """Write everything that the open handle can read to one closed file."""
         with closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
             self._connection.backup(copy)
             copy.execute("PRAGMA journal_mode=DELETE")

@@ -43,9 +43,6 @@ class RunWriter:
     remain readable, and pending ones are kept: the next :meth:`commit` writes them when there is space.
 
     Attributes:
-        path: path of the file.
-        watch: watcher of that file.
-        meta: metadata of the run.
         committed: number of the last committed update.
         limit: size in bytes at which :attr:`full` is set; can be raised.
         full: why no further update should be computed, as a sentence, or None; updated at each commit.
@@ -90,9 +87,6 @@ class RunWriter:
         """Create a run file.
 
         Args:
-            path: path of the file, which must not exist.
-            settings: settings of the first update.
-            title: the displayed name.
             parent: (reader of the parent, update) from which to branch off; that update is stored in the file, so that
                 the branch can be resumed from this file alone.
             resumed: that update with the weights from which to continue, if these differ from the parent's.
@@ -179,7 +173,6 @@ class RunWriter:
         """Append the next update. Commits if 50 ms have passed since the last commit.
 
         Args:
-            step: the update.
             scalars: its metrics, if already computed.
 
         Raises:

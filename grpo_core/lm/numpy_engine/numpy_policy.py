@@ -50,13 +50,9 @@ class NumpyPolicy(Characters):
 
     Args:
         settings: settings of the first update.
-        dtype: dtype of all its arrays.
 
     Attributes:
-        weights: the policy.
-        reference: the weights at the start of the run.
         gradient: gradient of the loss; 0 between updates.
-        critic: (D + 1,), weights of a linear value function of the stream, and its bias.
 
     Raises:
         SettingsError: the checkpoint cannot be used, or the settings name a device other than the CPU.
@@ -80,9 +76,7 @@ class NumpyPolicy(Characters):
         self._traced: Trace | None = None
 
     def computing(self, settings: Settings) -> AbstractContextManager[object]:
-        """Return a context manager that silences NumPy's warnings about non-finite numbers,
-        which the learner reports.
-        """
+        """Silence NumPy's warnings about non-finite numbers, which the learner reports."""
         return np.errstate(over="ignore", invalid="ignore", divide="ignore")
 
     def make_space(self) -> bool:
@@ -97,7 +91,6 @@ class NumpyPolicy(Characters):
     def batch(
         self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, present: np.ndarray | None = None
     ) -> Packing:
-        """Pack the batch, so that nothing is computed twice."""
         return packed(prompt_tokens, tokens, mask, present)
 
     def scored(self, batch: Packing, temperature: float, *, by_reference: bool = False) -> Scores:
@@ -145,9 +138,7 @@ class NumpyPolicy(Characters):
     # -- record, keep, restore -------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, np.ndarray]:
-        """Return the weights, the critic and the optimizer's state in the format of ``grpo_core.lm.trained_weights``,
-        float32.
-        """
+        """Return the state in the format of ``grpo_core.lm.trained_weights``, float32."""
         memory = self._memory
         snapshot = {
             "weights": _single(self.weights.flat),

@@ -100,7 +100,6 @@ class Recorder:
     Attributes:
         level: "tokens", or "texts" if the trainer's methods are not known to this file.
         reason: why only text is recorded; empty at level "tokens".
-        written: number of steps on disk.
         dropped: number of steps that were lost because the disk was slower than training.
         unclear: number of steps skipped because a loss could not be assigned to its batch.
         failure: error that disabled the recorder; empty while it works.
@@ -192,7 +191,6 @@ class Recorder:
             said(f"GRPO Lab left out {self.unclear} steps: {UNCLEAR}.")
 
     def release(self) -> None:
-        """Release the tensors of the current step."""
         self._generations, self._passes, self._rewards, self._capture = [], [[]], None, None
 
     # -- data from the wrapped methods -------------------------------------------------------------------------------
@@ -438,9 +436,7 @@ def failed(recorder: Recorder, failure: str) -> None:
 
 
 def wrap(recorder: Recorder, owner: Any, name: str, *, before: Any = None, after: Any = None) -> None:
-    """Replace a method of ``owner`` by one that calls ``before`` with its arguments, and ``after`` with its result
-    too.
-    """
+    """Replace a method by one that calls ``before`` with its arguments, and ``after`` with its result too."""
     original = getattr(owner, name)
 
     @wraps(original)
@@ -659,7 +655,6 @@ def cut(array: Any, i: int, length: int | None, kind: Any = None) -> list[Any] |
 
 
 def numbers(value: Any) -> list[float]:
-    """Return the numbers of a tensor or array as a flat list."""
     return [float(x) for x in value.ravel()]
 
 
@@ -672,7 +667,6 @@ def scalar(value: Any) -> float | None:
 
 
 def detached(value: Any) -> Any:
-    """Detach a tensor from its graph. Other values are unchanged."""
     return value.detach() if hasattr(value, "detach") else value
 
 
@@ -765,9 +759,7 @@ def keep_private(path: Path) -> None:
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Write ``value`` to ``path`` as JSON, through a temporary file, so that ``path`` never contains an incomplete
-    file.
-    """
+    """Write ``value`` as JSON through a temporary file, so that ``path`` is never incomplete."""
     unfinished = path.with_name(f".{path.name}.part")
     keep_private(unfinished)
     unfinished.write_text(json.dumps(value, indent=1), "utf-8")

@@ -116,7 +116,6 @@ class Recorder:
     """Records what one process of an actor computes, update by update.
 
     Attributes:
-        written: number of updates on disk.
         dropped: number of updates that were lost because the disk was slower than training.
         failure: error that disabled the recorder; empty while it works.
         closed: whether the recording has ended; what the worker computes afterwards is not recorded.
@@ -179,7 +178,6 @@ class Recorder:
             said(f"GRPO Lab lost {self.dropped} updates: the disk was slower than training.")
 
     def release(self) -> None:
-        """Release the tensors of the current update."""
         self._batch, self._passes = None, [[]]
 
     # -- data from the wrapped methods -------------------------------------------------------------------------------
@@ -319,9 +317,7 @@ def failed(recorder: Recorder, failure: str) -> None:
 
 
 def wrap(recorder: Recorder, owner: Any, name: str, *, before: Any = None, after: Any = None) -> None:
-    """Replace a method of ``owner`` by one that calls ``before`` with its arguments, and ``after`` with its result
-    too.
-    """
+    """Replace a method by one that calls ``before`` with its arguments, and ``after`` with its result too."""
     original = getattr(owner, name)
 
     @wraps(original)
@@ -509,7 +505,6 @@ def arrays_of(columns: dict[str, list[Any]]) -> dict[str, Any]:
 
 
 def detached(value: Any) -> Any:
-    """Detach a tensor from its graph. Other values are unchanged."""
     return value.detach() if hasattr(value, "detach") else value
 
 
@@ -541,9 +536,7 @@ def keep_private(path: Path) -> None:
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Write ``value`` to ``path`` as JSON, through a temporary file, so that ``path`` never contains an incomplete
-    file.
-    """
+    """Write ``value`` as JSON through a temporary file, so that ``path`` is never incomplete."""
     unfinished = path.with_name(f".{path.name}.part")
     keep_private(unfinished)
     unfinished.write_text(json.dumps(value, indent=1), "utf-8")
