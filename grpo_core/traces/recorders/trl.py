@@ -472,17 +472,9 @@ def save_tokenizer(tokenizer: Any, folder: Path) -> None:
 UNCLEAR = "this trainer computes another number of losses for a batch than TRL does, and which is whose is not known"
 """The reason why steps are skipped, for a warning."""
 GENERATED = (
-    "prompt_ids",
-    "prompt_mask",
-    "completion_ids",
-    "completion_mask",
-    "tool_mask",
-    "advantages",
-    "old_per_token_logps",
-    "ref_per_token_logps",
-    "sampling_per_token_logps",
-    "importance_sampling_ratio",
-)
+    "prompt_ids", "prompt_mask", "completion_ids", "completion_mask", "tool_mask", "advantages", "old_per_token_logps",
+    "ref_per_token_logps", "sampling_per_token_logps", "importance_sampling_ratio",
+)  # fmt: skip # table
 """Tensors of TRL's buffer that are recorded, (B, ...)."""
 
 
@@ -586,27 +578,8 @@ def add_passes(columns: dict[str, list[Any]], passes: list[list[dict[str, Any]]]
     return facts
 
 
-COLUMNS = (
-    "row",
-    "generation",
-    "group",
-    "prompt",
-    "completion",
-    "prompt_ids",
-    "completion_ids",
-    "mask",
-    "tool_mask",
-    "rewards",
-    "advantage",
-    "old_logp",
-    "ref_logp",
-    "sampling_logp",
-    "sampling_ratio",
-)
 PASSES = ("pass", "part", "logp", "entropy", "off_policy_mask", "entropy_mask")
 """Columns with one entry for each optimizer step that used the completion."""
-
-
 TYPES = {
     "row": "int32", "generation": "int32", "group": "int32", "prompt": "uint8", "completion": "uint8",
     "prompt_ids": "int32", "completion_ids": "int32", "mask": "bool", "tool_mask": "bool", "rewards": "float64",
@@ -616,6 +589,7 @@ TYPES = {
     "entropy_mask": "float32",
 }  # fmt: skip # table, one row per line
 """Columns and their types: float32 as computed by the trainer, except for rewards and advantages."""
+COLUMNS = tuple(name for name in TYPES if name not in PASSES)
 NUMBERS = ("row", "generation", "group")
 """Columns with one number per row. The others hold a list per row, or None; strings are lists of bytes."""
 NESTED = ("logp", "entropy", "off_policy_mask", "entropy_mask")

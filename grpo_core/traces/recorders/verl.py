@@ -351,20 +351,9 @@ def save_tokenizer(tokenizer: Any, folder: Path) -> None:
 
 
 BATCH = (
-    "prompts",
-    "responses",
-    "attention_mask",
-    "response_mask",
-    "old_log_probs",
-    "ref_log_prob",
-    "rollout_log_probs",
-    "rollout_is_weights",
-    "advantages",
-    "token_level_rewards",
-    "token_level_scores",
-    "rm_scores",
-    "uid",
-)
+    "prompts", "responses", "attention_mask", "response_mask", "old_log_probs", "ref_log_prob", "rollout_log_probs",
+    "rollout_is_weights", "advantages", "token_level_rewards", "token_level_scores", "rm_scores", "uid",
+)  # fmt: skip # table
 """Recorded parts of verl's batch: tensors (B, ...), padded or nested, and the id of each completion's prompt."""
 REWARDS = ("token_level_rewards", "token_level_scores", "rm_scores")
 """Possible sources of a completion's reward, as a sum over its tokens. The first one that exists is used."""
@@ -464,10 +453,6 @@ def add_passes(columns: dict[str, list[Any]], passes: list[list[dict[str, Any]]]
     return facts
 
 
-COLUMNS = (
-    "row", "generation", "group", "prompt", "completion", "prompt_ids", "completion_ids", "mask", "rewards",
-    "advantage", "old_logp", "ref_logp", "sampling_logp", "sampling_ratio",
-)  # fmt: skip # table, one row per line
 PASSES = ("pass", "part", "logp", "entropy")
 """Columns with one entry for each optimizer step that used the completion."""
 TYPES = {
@@ -477,6 +462,7 @@ TYPES = {
     "pass": "int32", "part": "int32", "logp": "float32", "entropy": "float32",
 }  # fmt: skip # table, one row per line
 """Columns and their types: float32 as computed by the trainer, except for rewards and advantages."""
+COLUMNS = tuple(name for name in TYPES if name not in PASSES)
 NUMBERS = ("row", "generation", "group")
 """Columns with one number per row. The others hold a list per row, or None; strings are lists of bytes."""
 NESTED = ("logp", "entropy")
