@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -17,38 +17,10 @@ from grpo_core.lm.packing import distinct_rows
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.rewards import PromptSource
 from grpo_core.progress import Written
+from grpo_core.record import Step
 
 ATTEMPTS = 10
 """Maximum number of times that a dead group is redrawn (DAPO, arXiv:2503.14476)."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Drawn:
-    """The batch that an update learns from.
-
-    Attributes:
-        prompts: (P,).
-        prompt_tokens: (P, T_prompt), −1 in padding.
-        tokens, logp: (B, T), tokens of the completions and their log-probabilities as computed by the sampler.
-        there: (B, T) boolean, True for real tokens.
-        mask: (B, T) boolean, True for tokens that the loss counts.
-        parts: (B, K), parts of the reward before weighting.
-        rewards: (B,).
-        row_id: (B,), different for the completions of each attempt.
-        watched: (W, T), likeliest completions of the watched prompts, −1 in padding.
-    """
-
-    prompts: tuple[Prompt, ...]
-    prompt_tokens: np.ndarray
-    tokens: np.ndarray
-    there: np.ndarray
-    mask: np.ndarray
-    logp: np.ndarray
-    parts: np.ndarray
-    rewards: np.ndarray
-    row_id: np.ndarray
-    redrawn: int
-    watched: np.ndarray
 
 
 class Drawing:
@@ -100,9 +72,9 @@ def stream(seed: int, step: int, use: int) -> np.random.Generator:
 
 def draw(
     settings: Settings, policy: Sampling, source: PromptSource, step: int, poll: Poll, drawing: Drawing | None = None
-) -> Drawn:
-    """Draw the batch of update ``step`` under the current policy. ``drawing`` gives access to the completions during
-    sampling.
+) -> Step:
+    """Draw the batch of update ``step`` under the current policy: its record without the passes, with the sampler's
+    log-probabilities as the old ones. ``drawing`` gives access to the completions during sampling.
 
     Raises:
         GrpoError: a completion could not be scored.
@@ -146,19 +118,30 @@ def draw(
         redrawn += len(dead)
     used = max(int(mask.sum(axis=-1).max()), 1)  # T of the record: the longest completion that was drawn
     rows_of = np.arange(len(tokens), dtype=np.int32)
-    return Drawn(
-        prompts=tuple(prompts),
-        prompt_tokens=policy.encoded(prompts),
-        tokens=tokens[:, :used],
-        there=mask[:, :used],
-        mask=calculator.counted(task, tokens[:, :used], mask[:, :used]),
-        logp=logp[:, :used],
-        parts=parts,
-        rewards=rewards,
+    tokens, mask, logp = tokens[:, :used], mask[:, :used], logp[:, :used]
+    return Step(
+        step=step,
+        settings=settings,
+        group=rows_of // group,
         row_id=attempt.repeat(group) * len(tokens) + rows_of,
-        redrawn=redrawn,
-        watched=_smallest(seen),
+        tokens=tokens,
+        **masks(calculator.counted(task, tokens, mask), mask),
+        rewards=rewards,
+        reward_parts=parts,
+        part_names=task.part_names,
+        old_logp=logp,
+        sampling_logp=logp,
+        logp=logp[None],
+        part=np.zeros((learner.mu, len(tokens)), dtype=np.int32),
+        prompt_tokens=policy.encoded(prompts),
+        watched_tokens=_smallest(seen),
+        measurements={"resampled": float(redrawn)} if learner.resample_dead else {},
     )
+
+
+def masks(counted: np.ndarray, there: np.ndarray) -> dict[str, Any]:
+    """Return the fields of a step that mark which tokens exist and which of them the loss counts, (B, T) each."""
+    return {"mask": counted, "present": None if np.array_equal(counted, there) else there}
 
 
 def measured(settings: Settings, policy: Sampling, source: PromptSource, step: int, poll: Poll) -> dict[str, float]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError, is_out_of_memory
-from grpo_core.lm.batches import Drawing, Drawn, draw, likeliest, measured
+from grpo_core.lm.batches import Drawing, draw, likeliest, masks, measured
 from grpo_core.lm.calculator import counted
 from grpo_core.lm.engines import ENGINES, chosen_engine, engine_of, marks
 from grpo_core.lm.interface import LanguagePolicy, Poll
@@ -161,13 +161,14 @@ class PolicyLearner(Generic[PolicyT]):
         with self._autocast():
             drawn = draw(settings, policy, self._source, number, self._poll_in(Phase.SAMPLING), drawing)
             clock.lap("seconds_sampling")
+            assert drawn.prompt_tokens is not None
             batch = policy.batch(drawn.prompt_tokens, drawn.tokens, drawn.mask, drawn.there)
             if _watches_reference(settings):
                 self._progress.at(Phase.REFERENCE)
             reference = self._scored_by_reference(settings, batch, self._poll_in(Phase.REFERENCE))
             known = policy.recorded_before(batch, reference)
             clock.lap("seconds_reference")
-            draft = partial(_draft, settings, number, drawn, known)
+            draft = partial(_draft, drawn, known)
             accuracy: dict[str, float] = {}
             if (number - 1) % settings.language.accuracy_every == 0:
                 accuracy = measured(settings, policy, self._source, number, self._poll_in(Phase.MEASURING))
@@ -177,8 +178,7 @@ class PolicyLearner(Generic[PolicyT]):
             self._progress.at(Phase.SCORING)
             after = self._scored_after(settings, batch, done.scores[0], number, self._poll_in(Phase.SCORING))
             clock.lap("seconds_after")
-        extra = {"resampled": float(drawn.redrawn)} if settings.learner.resample_dead else {}
-        extra |= policy.measurements(batch, after, reference) | marks(policy.engine)
+        extra = drawn.measurements | policy.measurements(batch, after, reference) | marks(policy.engine)
         return dataclasses.replace(
             done.draft,
             **policy.recorded_after(settings.objective, batch, [*done.scores, after], reference),
@@ -225,13 +225,13 @@ class PolicyLearner(Generic[PolicyT]):
         policy = self.policy
         mask = counted(settings.language, step.tokens, step.there)
         batch = policy.batch(step.prompt_tokens, step.tokens, mask, step.there)
-        known: dict[str, Any] = {"settings": settings, "resume": {}, **_masks(mask, step.there)}
+        known: dict[str, Any] = {"settings": settings, "resume": {}, **masks(mask, step.there)}
         known["part"] = np.zeros((settings.learner.mu, len(step.tokens)), dtype=np.int32)
         with self._autocast():
             reference = self._scored_by_reference(settings, batch, self._poll)
             if reference is not None:
                 known |= policy.recorded_before(batch, reference)
-            draft = partial(_redraft, step, known)
+            draft = partial(_draft, step, known)
             done = policy.train(settings, batch, reference, draft, self._poll, step.step)
             after = self._scored_after(settings, batch, done.scores[0], step.step, self._poll)
         return dataclasses.replace(
@@ -321,44 +321,9 @@ class LanguageLearner(PolicyLearner[Any]):
     """One run of the shipped character transformer. For the arguments see the base class."""
 
 
-def _draft(
-    settings: Settings,
-    number: int,
-    drawn: Drawn,
-    known: dict[str, Any],
-    old_logp: np.ndarray,
-    values: np.ndarray | None,
-) -> Step:
+def _draft(drawn: Step, known: dict[str, Any], old_logp: np.ndarray, values: np.ndarray | None) -> Step:
     """Return the record of an update as known before its first pass."""
-    rows, group = len(drawn.tokens), settings.learner.group_size
-    return Step(
-        step=number,
-        settings=settings,
-        group=np.arange(rows, dtype=np.int32) // group,
-        row_id=drawn.row_id,
-        tokens=drawn.tokens,
-        **_masks(drawn.mask, drawn.there),
-        rewards=drawn.rewards,
-        reward_parts=drawn.parts,
-        part_names=settings.language.part_names,
-        old_logp=old_logp,
-        sampling_logp=drawn.logp,
-        logp=old_logp[None],
-        part=np.zeros((settings.learner.mu, rows), dtype=np.int32),
-        prompt_tokens=drawn.prompt_tokens,
-        values=values,
-        watched_tokens=drawn.watched,
-        **known,
-    )
-
-
-def _redraft(step: Step, known: dict[str, Any], old_logp: np.ndarray, values: np.ndarray | None) -> Step:
-    return dataclasses.replace(step, old_logp=old_logp, values=values, advantage=None, **known)
-
-
-def _masks(mask: np.ndarray, there: np.ndarray) -> dict[str, Any]:
-    """Return the fields of a step that mark which tokens exist and which of them the loss counts, (B, T) each."""
-    return {"mask": mask, "present": None if np.array_equal(mask, there) else there}
+    return dataclasses.replace(drawn, old_logp=old_logp, logp=old_logp[None], values=values, advantage=None, **known)
 
 
 def _watches_reference(settings: Settings) -> bool:
