@@ -146,7 +146,7 @@ def masks(counted: np.ndarray, there: np.ndarray) -> dict[str, Any]:
 
 def measured(settings: Settings, policy: Sampling, source: PromptSource, step: int, poll: Poll) -> dict[str, float]:
     """Return the share of correct answers to the held-out prompts: with greedy decoding, and with one sample each."""
-    prompts = source.held_out()
+    prompts = source.held_out
     count = len(prompts)
     places, numbers = np.arange(2 * count), stream(settings.seed, step, 63)
     tokens, mask, _ = _completed(settings, policy, prompts, places % count, places < count, numbers, poll)

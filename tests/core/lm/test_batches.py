@@ -132,7 +132,7 @@ def test_accuracy_is_the_share_of_right_answers_to_the_held_out_prompts(model: T
     assert one["accuracy_greedy"] == other["accuracy_greedy"], "the likeliest tokens are no matter of chance"
     assert one["accuracy_sampled"] != other["accuracy_sampled"]
     right = 0
-    for prompt in source.held_out():
+    for prompt in source.held_out:
         done = sample(
             model,
             SamplingRequest(
