@@ -28,22 +28,15 @@ DEAF_MS = 5000
 """Milliseconds within which a cancelled task must react before it is abandoned."""
 
 
-class TaskPoll:
-    """The argument passed to a task. Calling it returns whether the task is cancelled; ``tell`` reports progress.
+class TaskPoll(threading.Event):
+    """The argument passed to a task, set when the task is cancelled. Calling it returns whether it is set.
 
     Attributes:
         fraction: completed fraction of the task, from 0 to 1; None if unknown.
     """
 
-    def __init__(self) -> None:
-        self.fraction: float | None = None
-        self._cancelled = threading.Event()
-
-    def __call__(self) -> bool:
-        return self._cancelled.is_set()
-
-    def cancel(self) -> None:
-        self._cancelled.set()
+    fraction: float | None = None
+    __call__ = threading.Event.is_set
 
     def tell(self, fraction: float) -> None:
         self.fraction = fraction
@@ -74,7 +67,7 @@ class FileTask(QObject):
 
     def cancel(self) -> None:
         """Cancel the task. ``failed`` is emitted unless the task has already finished."""
-        self.poll.cancel()
+        self.poll.set()
 
     def leave(self) -> None:
         """Cancel the task without waiting for it, and block its signals.

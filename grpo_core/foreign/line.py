@@ -99,7 +99,7 @@ class Line:
     """Requests to the process of one source, from any number of threads, handled one at a time.
 
     Attributes:
-        opened: results of the preliminary requests, by the first argument of each.
+        opened: results of the requests to open the source in a restarted process, by the first argument of each.
         processes: list that contains the process that reads the source; empty before the first request.
     """
 
@@ -130,12 +130,12 @@ class Line:
         self.opened: dict[int, object] = {}
         self._end = weakref.finalize(self, _end, self.processes)
 
-    def ask(self, what: str, *arguments: object, before: Sequence[tuple[str, Sequence[object]]] = ()) -> Any:
+    def ask(self, what: str, *arguments: object, opening: tuple[Any, ...] = ()) -> Any:
         """Return the single result of a request.
 
         Args:
-            before: preliminary requests to a restarted process; their results are stored in :attr:`opened` by their
-                first arguments.
+            opening: arguments of a request to open the source, which comes first in a restarted process; its result is
+                stored in :attr:`opened` by the first of them.
 
         Raises:
             LateError: the calling thread cannot wait for the result.
@@ -144,14 +144,14 @@ class Line:
         patience = self._patience()
         if patience is None:
             with self._lock:
-                result = self._asked(what, arguments, before, None)
+                result = self._asked(what, arguments, opening, None)
             self._late = False
             return result
         end = time.monotonic() + patience
         if self._late or not self._lock.acquire(timeout=patience):
             raise self._too_late()
         try:
-            return self._asked(what, arguments, before, end)
+            return self._asked(what, arguments, opening, end)
         finally:
             self._lock.release()
 
@@ -165,9 +165,7 @@ class Line:
             finally:
                 self._lock.release()
 
-    def _asked(
-        self, what: str, arguments: Sequence[object], before: Sequence[tuple[str, Sequence[object]]], end: float | None
-    ) -> Any:
+    def _asked(self, what: str, arguments: Sequence[object], opening: tuple[Any, ...], end: float | None) -> Any:
         process = self.processes[0] if self.processes else None
         now = _files_of(self.path)
         if process is None or not process.usable or process.has_ended or now != self._read_from:
@@ -176,9 +174,8 @@ class Line:
             process, self._read_from = self._take(), now
             self.processes.append(process)
             process.read(self.path, self._scratch)
-        for first, known in before:
-            if known[0] not in self.opened:
-                self.opened[int(str(known[0]))] = self._result(process, first, known, end)
+        if opening and opening[0] not in self.opened:
+            self.opened[opening[0]] = self._result(process, "open", opening, end)
         return self._result(process, what, arguments, end)
 
     def _result(self, process: ReaderProcess, what: str, arguments: Sequence[object], end: float | None) -> Any:

@@ -52,7 +52,7 @@ class RemoteSource(Source):
             columns: what columns of the user's own mean (:func:`grpo_core.foreign.formats.open_source`).
         """
         self._line, self._number = line, number
-        self._opening = ("open", (number, str(asked), None if index is None else str(index), columns))
+        self._opening = number, str(asked), None if index is None else str(index), columns
         self._asked_for, self._index_folder, self.columns = asked, index, columns
         self._read = False
         self.path, self.title, self.partial = Path(facts["path"]), shortened(facts["title"]), facts["partial"]
@@ -123,7 +123,7 @@ class RemoteSource(Source):
         return cast(T, self._ask(what, position))
 
     def _ask(self, what: str, *arguments: object) -> Any:
-        result = self._line.ask(what, self._number, *arguments, before=[self._opening])
+        result = self._line.ask(what, self._number, *arguments, opening=self._opening)
         self._check_same()
         return result
 
