@@ -56,9 +56,16 @@ class ReaderProcess(Asked):
     ) -> Iterator[Any]:
         from grpo_core.foreign.answers import kind_of_reply
 
+        def killing() -> None:
+            try:
+                poll()
+            except BaseException:
+                self.kill()  # its result is no longer needed, and it may not notice that
+                raise
+
         kind = kind_of_reply(what)
         try:
-            for result in super().results(what, arguments, poll, seconds):
+            for result in super().results(what, arguments, killing, seconds):
                 if not fits(result, kind):
                     raise self.malformed(type(result).__name__)
                 yield result
@@ -181,14 +188,9 @@ class Line:
     def _result(self, process: ReaderProcess, what: str, arguments: Sequence[object], end: float | None) -> Any:
         def poll() -> None:
             if end is not None and time.monotonic() > end:
-                process.kill()
                 self._late = True
                 raise self._too_late()
-            try:
-                self.poll()
-            except BaseException:
-                process.kill()  # its current result is no longer needed, and it may not notice that
-                raise
+            self.poll()
 
         results = process.results(what, arguments, poll, self._silence + size_of(self.path) / SPEED)
         found = [*islice(results, 2)]

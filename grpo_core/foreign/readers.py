@@ -128,16 +128,8 @@ class Readers:
         try:
             with tempfile.TemporaryDirectory(prefix="grpo-lab-reader-", ignore_cleanup_errors=True) as own:
                 process.read(path, Path(own) if scratch is None else scratch, space)
-
-                def given_up() -> None:
-                    try:
-                        poll()
-                    except BaseException:
-                        process.kill()
-                        raise
-
                 silence = self._silence + size_of(path) / SPEED
-                yield from process.results(what, (str(path), *arguments), given_up, silence)
+                yield from process.results(what, (str(path), *arguments), poll, silence)
         finally:
             process.kill()
             process.close()

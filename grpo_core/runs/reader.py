@@ -277,20 +277,14 @@ class RunReader:
                 number=number, name=self.path.name, kept=thinning.stretches_text([stretch])
             )
         if self.first <= number <= self.last:
-            return tr("Update {number} is missing in {name}; the file is damaged.").format(
-                number=number, name=self.path.name
-            )
-        if self.meta.parent and 1 <= number < self.first:
-            return tr("Update {number} is before the branch point, in the run that {name} was branched from.").format(
-                number=number, name=self.path.name
-            )
-        if self.last < self.first:
-            return tr("There is no update {number} in {name}; it contains no updates.").format(
-                number=number, name=self.path.name
-            )
-        return tr("There is no update {number} in {name}; it contains {first} to {last}.").format(
-            number=number, name=self.path.name, first=self.first, last=self.last
-        )
+            sentence = tr("Update {number} is missing in {name}; the file is damaged.")
+        elif self.meta.parent and 1 <= number < self.first:
+            sentence = tr("Update {number} is before the branch point, in the run that {name} was branched from.")
+        elif self.last < self.first:
+            sentence = tr("There is no update {number} in {name}; it contains no updates.")
+        else:
+            sentence = tr("There is no update {number} in {name}; it contains {first} to {last}.")
+        return sentence.format(number=number, name=self.path.name, first=self.first, last=self.last)
 
     def _snapshot(self, step: int, kind: str) -> tuple[str, bytes]:
         with explained(self.path):
