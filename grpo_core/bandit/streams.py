@@ -27,9 +27,6 @@ class Streams:
 
     A single run is computed together with a duplicate that has the same seed: NumPy adds up the numbers of a single
     run in a different order from those of many runs, and a run's last bits must not depend on the other runs.
-
-    Attributes:
-        seeds: (R,), at least two.
     """
 
     def __init__(self, seeds: Sequence[int]) -> None:

@@ -30,10 +30,8 @@ MIXTURE = {"easy": 0.2, "sweet_spot": 0.6, "hard": 0.2}
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt of a task, with the answer or regular expression that its checker compares a completion with.
-
-    Attributes:
-        system: the system prompt that comes with it. Empty if there is none.
+    """A prompt of a task, with the answer or regular expression that its checker compares a completion with, and a
+    system prompt, if any.
     """
 
     text: str

@@ -71,9 +71,6 @@ class TrainedWeights:
         weights: the weights, in an order that is the same each time the model is created.
         critic: (D + 1,), weights of a linear value function of the stream, and its bias.
         optimizer: settings of the first step.
-
-    Attributes:
-        graphs: CUDA graphs of the model that has these weights.
     """
 
     def __init__(self, weights: Sequence[nn.Parameter], critic: Tensor, optimizer: Optimizer) -> None:

@@ -59,10 +59,7 @@ def damaged_meta(rows: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def is_damaged(connection: sqlite3.Connection | RunConnection, rows: Mapping[str, Any], table: str) -> bool:
-    """Return whether a table does not match its checksum. False if it has none.
-
-    Args:
-        table: one of :data:`CHECKED` that is a separate table.
+    """Return whether one of the tables in :data:`CHECKED` does not match its checksum. False if it has none.
 
     Raises:
         sqlite3.Error: the table cannot be read at all.

@@ -65,13 +65,12 @@ Row: TypeAlias = tuple[int, int, int, int, bytes]
 def rebuilt_run(source: Path, target: Path, poll: Callable[[], None] = lambda: None) -> tuple[int, int]:
     """Recover the run file ``source`` to ``target``: its updates, with its series recomputed.
 
+    Return the last update in ``target``, and the number of updates that were recomputed.
+
     Args:
         source: a run file that is not being written.
         target: path of the new file, which atomically replaces an existing one.
         poll: called for each recomputed update; may raise to stop.
-
-    Returns:
-        (last update in ``target``, number of recomputed updates).
 
     Raises:
         RunFileError: nothing can be recovered, or ``target`` cannot be written.
@@ -85,15 +84,11 @@ def rebuilt_run(source: Path, target: Path, poll: Callable[[], None] = lambda: N
 def salvage(
     damaged: sqlite3.Connection, name: str, target: Path, poll: Callable[[], None] = lambda: None
 ) -> tuple[int, int]:
-    """Recover what ``damaged`` can still read into a new run file.
+    """Recover what ``damaged`` can still read into a new run file, like :func:`rebuilt_run`.
 
     Args:
         damaged: the connection that was writing when the file was truncated, or one to a damaged file.
         target: path of the new file, which must not exist.
-        poll: called for each recomputed update; may raise to stop.
-
-    Returns:
-        (last update in ``target``, number of recomputed updates).
 
     Raises:
         RunFileError: no update can be read, or ``target`` cannot be written.
@@ -142,10 +137,6 @@ def salvage(
 
 class _Replay:
     """Reads the updates of a damaged file, and recomputes those that are lost.
-
-    Args:
-        copy: connection to the new file, which has the recovered layouts and settings.
-
     Attributes:
         layouts: layouts of the new file, by number. New ones are added.
         count: number of updates that were recomputed and verified.
@@ -186,10 +177,7 @@ class _Replay:
         """Recompute the rows from update ``number`` up to the next update with a checksum.
 
         The latter is included unless its record is intact. The result is empty if recomputing is not possible or the
-        result cannot be verified.
-
-        Args:
-            before: the row of the previous update; None for the first.
+        result cannot be verified. ``before`` is the row of the previous update, None for the first.
         """
         following = self._next_sum(number)
         known = self._settings and not self._settings[0][1].is_language

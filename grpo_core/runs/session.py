@@ -45,16 +45,13 @@ def save_session(
     cancelled: Callable[[], bool] = lambda: False,
     progress: Callable[[float], object] = lambda fraction: None,
 ) -> Manifest:
-    """Write a session file. An existing ``path`` is only replaced when the new file is complete.
+    """Write a session file. An existing ``path`` is only replaced when the new file is complete. Return the manifest.
 
     Args:
         manifest: what the window shows; its ``runs`` are filled in here.
         runs: run files, possibly being written. Ancestors of branches are included.
         cancelled: polled between pieces.
         progress: called with the finished fraction, from 0 to 1.
-
-    Returns:
-        The manifest as written.
 
     Raises:
         GrpoError: a run cannot be read, or the file cannot be written.

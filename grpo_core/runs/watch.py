@@ -42,11 +42,7 @@ class LostFileError(RunFileError):
 
 
 class FileWatch:
-    """Watches the file of one writing connection.
-
-    Attributes:
-        short: whether the file was found truncated or overwritten.
-    """
+    """Watches the file of one writing connection. It is ``short`` once it was found truncated or overwritten."""
 
     def __init__(self, path: Path, connection: RunConnection, run_id: str) -> None:
         self._path, self._connection, self._id = path, connection, run_id

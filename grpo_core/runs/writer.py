@@ -170,10 +170,8 @@ class RunWriter:
         return size_of(self.path)
 
     def append(self, step: Step, scalars: Mapping[str, float] | None = None) -> None:
-        """Append the next update. Commits if 50 ms have passed since the last commit.
-
-        Args:
-            scalars: its metrics, if already computed.
+        """Append the next update. Commits if 50 ms have passed since the last commit. ``scalars`` are its metrics, if
+        already computed.
 
         Raises:
             RunFileError: writing failed; ``step`` is kept for the next successful commit.

@@ -48,9 +48,6 @@ def started(size: Model, seed: int, dtype: Any = np.float32) -> Weights:
 class NumpyPolicy(Characters):
     """A trainable character transformer with its frozen reference and the optimizer's state.
 
-    Args:
-        settings: settings of the first update.
-
     Attributes:
         gradient: gradient of the loss; 0 between updates.
 

@@ -57,10 +57,7 @@ def parameters(size: Model) -> int:
 
 
 class Weights:
-    """All weights of a model, or their gradient.
-
-    Args:
-        dtype: dtype of the weights, which are initially 0.
+    """All weights of a model, or their gradient, initially 0.
 
     Attributes:
         flat: (n,), all weights; the other attributes are views of it.
