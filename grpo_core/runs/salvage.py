@@ -137,6 +137,7 @@ def salvage(
 
 class _Replay:
     """Reads the updates of a damaged file, and recomputes those that are lost.
+
     Attributes:
         layouts: layouts of the new file, by number. New ones are added.
         count: number of updates that were recomputed and verified.

@@ -120,10 +120,8 @@ class NumpyPolicy(Characters):
 
     def counted(self) -> list[Block]:
         """Return the memory blocks of the policy, its reference and its optimizer, with the sizes of their arrays."""
-        tensors, states = (
-            len(self.weights.named),
-            [] if self._memory is None else [self._memory.mean, self._memory.square],
-        )
+        tensors = len(self.weights.named)
+        states = [] if self._memory is None else [self._memory.mean, self._memory.square]
         blocks = [
             _block("policy", "weights", [self.weights.flat], tensors),
             _block("policy", "gradients", [self.gradient.flat], tensors),
