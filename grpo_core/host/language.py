@@ -88,7 +88,8 @@ class LanguageModels:
         """Return descriptions of the devices that can compute models. If torch computes this run, it is imported, which
         takes seconds.
         """
-        from grpo_core.lm.engines import TORCH, chosen_engine, torch_is_there
+        from grpo_core.lm.engines import chosen_engine, torch_is_there
+        from grpo_core.lm.recorded_engine import TORCH
 
         if torch_is_there() if settings.model.folder else chosen_engine(settings, resume) == TORCH:
             from grpo_core.lm.checkpoint import devices

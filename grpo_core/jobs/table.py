@@ -59,8 +59,9 @@ def ledger(*, poll: Poll) -> Iterator[dict[str, object]]:
     tensors, and the bytes allocated by torch. The last two are None without torch, and the last one also on the
     CPU.
     """
-    from grpo_core.lm.engines import ENGINES, NUMPY, TORCH, torch_is_there
+    from grpo_core.lm.engines import ENGINES, torch_is_there
     from grpo_core.lm.learner import LanguageLearner
+    from grpo_core.lm.recorded_engine import NUMPY, TORCH
 
     engine = TORCH if torch_is_there() else NUMPY
     learner = LanguageLearner(language_settings(), cancelled=given_up(poll), make_policy=ENGINES[engine])

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 
 from grpo_core.config import Settings
 from grpo_core.lm.interface import LanguagePolicy
+from grpo_core.lm.recorded_engine import NUMPY, TORCH, engine_of
 from grpo_core.record import Step
 
-TORCH, NUMPY = "torch", "NumPy"
-_BY_NUMPY = "by_numpy"
 MakePolicy = Callable[[Settings], LanguagePolicy]
 
 
@@ -62,12 +61,3 @@ def chosen_engine(settings: Settings, recorded: Step | None = None) -> str:
     """
     wanted = settings.model.device != "cpu" or (recorded is not None and engine_of(recorded) == TORCH)
     return TORCH if wanted and torch_is_there() else NUMPY
-
-
-def marks(engine: str) -> dict[str, float]:
-    """Return the measurements that mark an update as computed by ``engine``: none for torch, as in early runs."""
-    return {_BY_NUMPY: 1.0} if engine == NUMPY else {}
-
-
-def engine_of(step: Step) -> str:
-    return NUMPY if _BY_NUMPY in step.measurements else TORCH

@@ -34,7 +34,7 @@ from grpo_core.runs.limits import (
     MOST_UPDATES,
 )
 from grpo_core.runs.meta import RunMeta, all_rows, meta_from, origin_from, stored_settings, written_by
-from grpo_core.runs.series import read_series
+from grpo_core.runs.series import NAMES, read_series, scalars
 from grpo_core.text import plural, tr
 
 
@@ -194,6 +194,26 @@ class RunReader:
                 )
             )
         return values
+
+    def all_series(self, last: int) -> np.ndarray:
+        """Return the stored values of all series for updates 1 to ``last``: (series, updates)."""
+        return np.stack([self.series(name)[:last] for name in NAMES])
+
+    def rebuilt_series(self) -> np.ndarray:
+        """Return the series recomputed from the updates in this file, (series, updates).
+
+        A branch keeps its parent's part, and a thinned run keeps the stored values of the dropped updates.
+        """
+        if self.thinned:
+            whole = self.all_series(self.last)
+            number = self.kept(self.first, forwards=True)
+            while number is not None:
+                whole[:, number - 1] = np.frombuffer(scalars(self.step(number)), "<f8")
+                number = self.kept(number + 1, forwards=True)
+            return whole
+        before = self.all_series(self.first - 1) if self.first > 1 else np.empty((len(NAMES), 0))
+        own = [np.frombuffer(scalars(self.step(n)), "<f8") for n in range(self.first, self.last + 1)]
+        return np.concatenate([before, np.reshape(own, (len(own), len(NAMES))).T], axis=1)
 
     def _computed_chunk(self, chunk: int) -> np.ndarray:
         """Return the values of all series in a chunk, recomputed from the updates in the file: (series, CHUNK).

@@ -276,7 +276,7 @@ def _make_series_whole(target: Path) -> None:
             series.fold(copy, last)
             note_checks(copy)
     with RunReader.open(target) as reader:
-        series.recorded(reader, last)
+        reader.all_series(last)
 
 
 def _stored_chunks(copy: sqlite3.Connection) -> dict[int, tuple[np.ndarray, np.ndarray]]:

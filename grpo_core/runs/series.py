@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,9 +17,6 @@ from grpo_core.metrics import METRICS, metrics
 from grpo_core.record import Step
 from grpo_core.runs.database import CHUNK
 from grpo_core.text import tr
-
-if TYPE_CHECKING:
-    from grpo_core.runs.reader import RunReader
 
 NAMES = tuple(METRICS)
 """The series that this version writes, in the order of a row of ``tail``."""
@@ -78,28 +74,6 @@ def store(connection: sqlite3.Connection, values: np.ndarray) -> None:
         _insert_chunk(connection, chunk, values[:, chunk * CHUNK : (chunk + 1) * CHUNK])
     rest = np.ascontiguousarray(values[:, full * CHUNK :].T, "<f8")
     append(connection, [(full * CHUNK + i + 1, row.tobytes()) for i, row in enumerate(rest)])
-
-
-def recorded(reader: RunReader, last: int) -> np.ndarray:
-    """Return the stored values of all series for updates 1 to ``last``: (series, updates)."""
-    return np.stack([reader.series(name)[:last] for name in NAMES])
-
-
-def rebuilt(reader: RunReader) -> np.ndarray:
-    """Return the series recomputed from the updates in this file, (series, updates).
-
-    A branch keeps its parent's part, and a thinned run keeps the stored values of the dropped updates.
-    """
-    if reader.thinned:
-        whole = recorded(reader, reader.last)
-        number = reader.kept(reader.first, forwards=True)
-        while number is not None:
-            whole[:, number - 1] = np.frombuffer(scalars(reader.step(number)), "<f8")
-            number = reader.kept(number + 1, forwards=True)
-        return whole
-    before = recorded(reader, reader.first - 1) if reader.first > 1 else np.empty((len(NAMES), 0))
-    own = [np.frombuffer(scalars(reader.step(n)), "<f8") for n in range(reader.first, reader.last + 1)]
-    return np.concatenate([before, np.reshape(own, (len(own), len(NAMES))).T], axis=1)
 
 
 def _insert_chunk(connection: sqlite3.Connection, chunk: int, values: np.ndarray) -> None:

@@ -254,7 +254,7 @@ class RunWriter:
             RunFileError: an update is damaged, or writing failed.
         """
         self.commit()
-        values = series.rebuilt(RunReader(self.path, self._connection))
+        values = RunReader(self.path, self._connection).rebuilt_series()
         self._connection.allow_writing()
         with explained(self.path, "written"), transaction(self._connection):
             series.store(self._connection, values)

@@ -14,7 +14,6 @@ from grpo_core.config import Model, Optimizer, Settings
 from grpo_core.errors import GrpoError, SettingsError
 from grpo_core.lm.characters import Characters
 from grpo_core.lm.checkpoint_file import checkpoint_path, read_checkpoint
-from grpo_core.lm.engines import NUMPY
 from grpo_core.lm.interface import SamplingRequest, Scores, Table
 from grpo_core.lm.numpy_engine.optimizer import Memory, limited, stepped
 from grpo_core.lm.numpy_engine.sampler import CachedPrefixes
@@ -23,6 +22,7 @@ from grpo_core.lm.numpy_engine.transformer import Trace, backward, forward, log_
 from grpo_core.lm.numpy_engine.weights import Weights, shapes
 from grpo_core.lm.packing import Packing, packed
 from grpo_core.lm.passes import Loss
+from grpo_core.lm.recorded_engine import NUMPY
 from grpo_core.lm.sampling import drawn
 from grpo_core.memory import Block, counted_block
 from grpo_core.text import tr

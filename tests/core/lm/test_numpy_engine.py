@@ -19,7 +19,7 @@ from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, SettingsError
 from grpo_core.learners import leading_to, origin
 from grpo_core.lm.answers import Answering
 from grpo_core.lm.character_policy import CharacterPolicy
-from grpo_core.lm.engines import ENGINES, NUMPY, TORCH, engine_of
+from grpo_core.lm.engines import ENGINES
 from grpo_core.lm.interface import SamplingRequest, Scores
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.lm.model import Transformer, initialized
@@ -30,6 +30,7 @@ from grpo_core.lm.numpy_engine.transformer import backward, forward, log_softmax
 from grpo_core.lm.numpy_engine.weights import NormalNumbers, Weights, parameters, shapes
 from grpo_core.lm.packing import packed
 from grpo_core.lm.passes import Loss
+from grpo_core.lm.recorded_engine import NUMPY, TORCH, engine_of
 from grpo_core.lm.sampler import sample
 from grpo_core.lm.sampling import drawn
 from grpo_core.lm.scoring import layout, score
