@@ -28,26 +28,17 @@ DEAF_MS = 5000
 """Milliseconds within which a cancelled task must react before it is abandoned."""
 
 
-class TaskPoll:
-    """The argument passed to a task. Calling it returns whether the task is cancelled; ``tell`` reports progress.
+class TaskPoll(threading.Event):
+    """The argument passed to a task, set when the task is cancelled. Calling it returns whether it is set.
 
     Attributes:
         fraction: completed fraction of the task, from 0 to 1; None if unknown.
     """
 
-    def __init__(self) -> None:
-        self.fraction: float | None = None
-        self._cancelled = threading.Event()
-
-    def __call__(self) -> bool:
-        return self._cancelled.is_set()
-
-    def cancel(self) -> None:
-        """Mark the task as cancelled."""
-        self._cancelled.set()
+    fraction: float | None = None
+    __call__ = threading.Event.is_set
 
     def tell(self, fraction: float) -> None:
-        """Report the completed fraction."""
         self.fraction = fraction
 
 
@@ -59,7 +50,6 @@ class FileTask(QObject):
     """Runs ``work`` once, in a thread that is requested to stop, never killed.
 
     Signals:
-        done: emitted with the result of ``work``.
         failed: emitted with an error message, which is empty if the task was cancelled.
     """
 
@@ -73,12 +63,11 @@ class FileTask(QObject):
         self._thread = threading.Thread(target=self._run, name="files", daemon=True)
 
     def start(self) -> None:
-        """Start the thread."""
         self._thread.start()
 
     def cancel(self) -> None:
         """Cancel the task. ``failed`` is emitted unless the task has already finished."""
-        self.poll.cancel()
+        self.poll.set()
 
     def leave(self) -> None:
         """Cancel the task without waiting for it, and block its signals.
@@ -116,14 +105,10 @@ class FileTasks(QObject):
     """Runs one task at a time. If it takes a long time, a message says so and offers to cancel it.
 
     Args:
-        message: ID of the message about a running task.
         abandon: whether a task cancelled by the user is abandoned at once and silently, rather than when it reacts.
-
-    Signals:
-        ended: emitted when the task is over, whether or not it succeeded.
     """
 
-    ended = Signal()
+    ended = Signal()  # a task is over, whether or not it succeeded
 
     def __init__(
         self, messages: MessageBar, message: str, parent: QObject | None = None, *, abandon: bool = False
@@ -140,7 +125,6 @@ class FileTasks(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether a task is running."""
         return self._task is not None
 
     def when_idle(self, begin: Callable[[], object]) -> None:
@@ -249,7 +233,6 @@ class FileTasks(QObject):
         self.ended.emit()
 
     def _clear(self) -> None:
-        """Discard the finished task."""
         task = self._task
         self._forget()
         if task is not None and task.wait():

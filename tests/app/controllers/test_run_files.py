@@ -119,7 +119,7 @@ def test_opening_can_be_cancelled_between_two_series_and_says_how_far_it_is(
     monkeypatch.setattr(poll, "tell", told.append)
     RunHandle.open(path, poll).close_file()
     assert told == sorted(told) and 0.9 < told[-1] < 1
-    poll.cancel()
+    poll.set()
     with pytest.raises(Cancelled):
         RunHandle.open(path, poll)
 
