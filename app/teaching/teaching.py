@@ -13,15 +13,13 @@ from app.commands.command import Command
 from app.controllers.export import file_name
 from app.part import WindowPart
 from app.settings.files import exists
-from app.teaching.commands.export_entries import export_entries
-from app.teaching.commands.lesson_menu import lesson_commands
-from app.teaching.commands.presenting_menu import presenting_commands
+from app.teaching.commands import export_entries, lesson_commands, presenting_commands
 from app.teaching.controllers.homework import HomeworkController
 from app.teaching.controllers.lessons import LessonController
 from app.teaching.controllers.presenter import Presenter
 from app.teaching.lessons.own import is_lesson_file
 from app.teaching.lessons.recovery import LessonRecovery
-from app.teaching.lessons.saved_state import SavedState
+from app.teaching.lessons.runs import SavedState
 from app.teaching.panel_rows import LESSON
 from app.widgets.door import Door
 from app.widgets.panel import Panel
@@ -174,7 +172,7 @@ class Teaching(WindowPart):
         player = self.lessons.player
         return dataclasses.replace(
             manifest,
-            notes=self.presenter.speaker.text[:LONGEST_NOTES].replace("\0", ""),
+            notes=self.presenter.speaker.notes.toPlainText()[:LONGEST_NOTES].replace("\0", ""),
             lesson="" if player.lesson is None else player.lesson.id,
             lesson_step=0 if player.lesson is None else player.place,
         )
@@ -189,7 +187,7 @@ class Teaching(WindowPart):
     def restore(self, manifest: Manifest) -> bool:
         """Restore the speaker's notes, and open the lesson that was open when the session was saved."""
         if manifest.notes:
-            self.presenter.speaker.set_text(manifest.notes)
+            self.presenter.speaker.notes.set_text(manifest.notes)
             self.presenter.notes.save()
         lesson = self.lessons.find(manifest.lesson) if manifest.lesson else None
         if lesson is not None:

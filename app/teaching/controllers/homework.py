@@ -1,24 +1,30 @@
-"""The controller of homework: students save theirs, and teachers collect that of a class."""
+"""Homework in the window: students save that of a session, and teachers collect that of a class."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLineEdit, QPlainTextEdit, QWidget
 
+from app.boxes import down
 from app.export.process import ExportProcess
 from app.messages.message import Severity
 from app.settings.files import write_or_say
 from app.teaching.controllers.lessons import CSV, LessonController
-from app.teaching.lessons.homework import HomeworkDialog, file_name, homework_of
+from app.teaching.lessons.prediction import Placed
 from app.teaching.panel_rows import HOMEWORK, LESSON
 from app.theme.file_dialogs import file_to_save, folder_to_use
+from app.theme.labels import Label
 from app.window.main_window import MainWindow
 from grpo_core.regular_file import write_whole
-from grpo_core.teaching.homework import Homework, HomeworkError
-from grpo_core.teaching.homework.file import ENDING
-from grpo_core.text import tr
+from grpo_core.teaching.homework import Homework, HomeworkError, answer_to
+from grpo_core.teaching.homework.file import ENDING, LONGEST_NAME, LONGEST_TEXT
+from grpo_core.teaching.lessons import Lesson
+from grpo_core.text import language, tr
 
 if TYPE_CHECKING:  # panels are imported only when they are created
     from app.teaching.homework_panel import HomeworkPanel
@@ -123,3 +129,60 @@ class HomeworkController(QObject):
     def _on_failed(self, sentence: str) -> None:
         if sentence:
             self._window.panels.of(HOMEWORK).show_failure(sentence)
+
+
+HOLDS = tr(
+    "One text file below 64 KB: your name or number as you type it, the lesson and the program's version, your "
+    "predictions and what the run gave, the settings and the seed, and your conclusion. It contains "
+    "nothing else, and it is not sent anywhere."
+)
+
+
+def homework_of(lesson: Lesson, placed: Mapping[int, Placed], name: str = "", conclusion: str = "") -> Homework:
+    """Return the homework of one session. ``placed`` contains its predictions by step, counted from 0."""
+    return Homework(
+        name=name[:LONGEST_NAME],
+        lesson=lesson.id,
+        title=lesson.title[:LONGEST_NAME],
+        digest=lesson.digest,
+        answers=tuple(
+            answer_to(lesson, place + 1, one.guess, one.value)
+            for place, one in sorted(placed.items())
+            if place in lesson.questions
+        ),
+        conclusion=conclusion[:LONGEST_TEXT],
+        language=language(),
+    )
+
+
+def file_name(homework: Homework) -> str:
+    """Return a file name made of the student's name and the lesson."""
+    plain = re.sub(r"[^\w-]+", "-", homework.name).strip("-")[:60]
+    return "-".join(part for part in (plain, homework.lesson) if part) + ENDING
+
+
+class HomeworkDialog(QDialog):
+    """A dialog that asks the student for a name and a conclusion.
+
+    Attributes:
+        name, conclusion: the input fields.
+    """
+
+    def __init__(self, lesson: Lesson, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(tr("Save my homework"))
+        self.name, self.conclusion = QLineEdit(name), QPlainTextEdit()
+        self.name.setMaxLength(LONGEST_NAME)
+        self.name.setAccessibleName(tr("Your name or student number"))
+        self.conclusion.setAccessibleName(tr("Your conclusion"))
+        self.conclusion.setPlaceholderText(tr("What did you expect, what happened, and why?"))
+        self.conclusion.setTabChangesFocus(True)
+        holds = Label(HOLDS, wraps=True)
+        form = QFormLayout()
+        form.addRow(tr("Lesson"), Label(lesson.title))
+        form.addRow(tr("Your name or student number"), self.name)
+        form.addRow(tr("Your conclusion"), self.conclusion)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Save | QDialogButtonBox.StandardButton.Cancel)
+        buttons.accepted.connect(self.accept)
+        buttons.rejected.connect(self.reject)
+        down(form, holds, buttons, on=self)

@@ -145,7 +145,7 @@ class LessonController(QObject):
         course = [lesson for id in COURSE if (lesson := self.find(id)) is not None]
         if course:
             self.hand_out(course[0], course=COURSE)
-            self._speaker.set_text(plan(course))
+            self._speaker.notes.set_text(plan(course))
 
     def find(self, name: str) -> Lesson | None:
         """Return the lesson with this id or number, or None if there is none."""

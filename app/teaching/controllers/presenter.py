@@ -15,10 +15,9 @@ from app.messages.overlay import Place
 from app.panel_registry import PIPELINE
 from app.teaching.presenting import screens
 from app.teaching.presenting.awake import Awake
-from app.teaching.presenting.blank import Blank
 from app.teaching.presenting.counter import StepCounter
 from app.teaching.presenting.notes import NotesFile
-from app.teaching.presenting.ring import PointerRing
+from app.teaching.presenting.overlays import Blank, PointerRing
 from app.teaching.presenting.speaker import SpeakerWindow
 from app.theme.look import Look
 from app.theme.tokens import Theme
@@ -84,7 +83,7 @@ class Presenter(QObject):
         self.blank, self.ring, self.counter = Blank(window), PointerRing(window), StepCounter(window, PIPELINE.id)
         self.speaker = SpeakerWindow(window)
         self.speaker.set_presenting(False)
-        self.notes = NotesFile(notes, self.speaker, self)
+        self.notes = NotesFile(notes, self.speaker.notes, self)
         self.notes.refused.connect(self._on_refused)
         self.speaker.screen_chosen.connect(self._on_screen)
         self.speaker.changed.connect(workspace.request_frame)

@@ -26,9 +26,8 @@ def checker(poll: Callable[[], None] = lambda: None) -> Checker:
 
     Each lesson is read once, and walked through once, provided that its edition is the one used for the homework.
     """
-    from app.teaching.export.lesson_file import lesson_called
     from app.teaching.export.lesson_walk import walked
-    from app.teaching.lessons.own import is_lesson_file
+    from app.teaching.lessons.own import is_lesson_file, lesson_called
 
     @cache
     def edition(name: str, digest: str) -> Lesson | None:

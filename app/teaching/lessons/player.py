@@ -17,8 +17,7 @@ from app.teaching.lessons.interactives.base import Interactive
 from app.teaching.lessons.prediction import Placed
 from app.teaching.lessons.progress import LessonProgress, PredictionEntry
 from app.teaching.lessons.reveal import CHANGE_SECONDS, FILM_SECONDS, Reveal
-from app.teaching.lessons.runs import LessonRuns
-from app.teaching.lessons.saved_state import LessonDocks
+from app.teaching.lessons.runs import LessonDocks, LessonRuns
 from app.training.controller import Controller
 from app.workspace.cursor import Stage
 from app.workspace.player import Player

@@ -10,9 +10,8 @@ from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.boxes import across, down
-from app.teaching.lessons.inputs import Options
+from app.teaching.lessons.inputs import Options, Value
 from app.teaching.lessons.readable import number_text, readable
-from app.teaching.lessons.value import Value
 from app.theme.labels import Label
 from app.theme.reasons import allow
 from app.theme.tokens import Theme

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QToolButton, 
 
 from app.boxes import across, down
 from app.clock import Timer, now
-from app.teaching.presenting.notes_edit import NotesEdit
+from app.teaching.presenting.notes import NotesEdit
 from app.teaching.presenting.presenting_words import sentence_next, sentence_now
 from app.teaching.presenting.screens import described
 from app.theme.labels import Label
@@ -40,12 +40,10 @@ class SpeakerWindow(QWidget):
         choice: the combo box for the screen that the class sees.
 
     Signals:
-        noted: emitted when the user has changed the notes.
         screen_chosen: emitted with the name of the screen chosen for the class.
         changed: emitted when the window is opened or closed.
     """
 
-    noted = Signal()
     screen_chosen = Signal(str)
     changed = Signal()
 
@@ -66,7 +64,6 @@ class SpeakerWindow(QWidget):
         for label in (self.clock, self.elapsed, self.next):
             label.setObjectName("number")
         self.notes = NotesEdit()
-        self.notes.textChanged.connect(self.noted)
         self.notes.clicked.connect(self._on_notes_clicked)
         self.notes.finished.connect(self._on_notes_finished)
         self.edit = QToolButton()
@@ -173,16 +170,6 @@ class SpeakerWindow(QWidget):
         if not on:
             self._begun = None
             self._tick()
-
-    @property
-    def text(self) -> str:
-        """The text of the notes."""
-        return self.notes.toPlainText()
-
-    def set_text(self, text: str) -> None:
-        """Replace the notes, for example with those of a session, without emitting a signal."""
-        with QSignalBlocker(self.notes):
-            self.notes.setPlainText(text)
 
     @Slot()
     def restart(self) -> None:

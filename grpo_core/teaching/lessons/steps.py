@@ -16,8 +16,7 @@ from grpo_core.explain import Quantity
 from grpo_core.metrics import METRICS
 from grpo_core.teaching.lessons.lesson import KINDS, SHOWN, STAGES, Answer, Choice, LessonStep, Prediction
 from grpo_core.teaching.lessons.limits import check_choices, check_step
-from grpo_core.teaching.lessons.place import LessonError
-from grpo_core.teaching.lessons.table import MISSING, Table, nearest
+from grpo_core.teaching.lessons.table import MISSING, LessonError, Table, nearest
 from grpo_core.text import plural, tr, without_stop
 
 MOST_WORDS = 40

@@ -10,8 +10,7 @@ from PySide6.QtWidgets import QAbstractItemView, QFrame, QSizePolicy, QTreeWidge
 
 from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, Theme
-from grpo_core.teaching.lessons.experiments.family import depth
-from grpo_core.teaching.lessons.experiments.family_members import FAMILY, Member
+from grpo_core.teaching.lessons.experiments.family import FAMILY, Member, depth
 from grpo_core.text import tr
 
 INDENT = 14

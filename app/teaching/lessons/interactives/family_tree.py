@@ -26,15 +26,16 @@ from grpo_core.config.value_names import worded
 from grpo_core.surrogates import SURROGATES
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments.family import (
+    FAMILY,
     MEASURE,
     SEEDS,
     Compared,
+    Member,
     forebear,
     member,
     settings_of,
     switches,
 )
-from grpo_core.teaching.lessons.experiments.family_members import FAMILY, Member
 from grpo_core.text import listed, plural, tr
 
 FIRST, NAMES = "GRPO", tuple(one.name for one in FAMILY)

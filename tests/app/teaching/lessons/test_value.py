@@ -11,9 +11,9 @@ from pytestqt.qtbot import QtBot
 
 from app.panel_registry import lesson_panels
 from app.teaching.lessons.catalogue import lessons
+from app.teaching.lessons.inputs import Value
 from app.teaching.lessons.prediction import Placed, PredictionBox, guess_text, result_text
 from app.teaching.lessons.readable import number_text, readable
-from app.teaching.lessons.value import Value
 from grpo_core.teaching.lessons import SHOWN, in_words
 from tests.app.teaching.lessons.held import lesson_of
 
