@@ -44,7 +44,8 @@ class HomeworkController(QObject):
     def connect_panel(self, panel: Any) -> None:
         """Connect a panel that has just been created: that of the lessons, or that of a class's homework."""
         if panel.id == LESSON.id:
-            panel.page.handed_in.connect(self.ask_save)
+            for button in (panel.page.homework, panel.page.ending.homework):
+                button.clicked.connect(self.ask_save)
         elif panel.id == HOMEWORK.id:
             panel.folder_wanted.connect(self.ask_collect)
             panel.table_wanted.connect(self._ask_table)

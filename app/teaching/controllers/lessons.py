@@ -68,6 +68,7 @@ class LessonController(QObject):
         speaker.key_target = self._key_target
         window.installEventFilter(self)
         self.player.changed.connect(self._on_changed)
+        self.player.ended.connect(self._on_ended)
         window.arranged.connect(self._on_arranged)
         workspace.frame.connect(self._on_frame)
 
@@ -80,7 +81,6 @@ class LessonController(QObject):
         """Connect a panel that has just been created: that of the lessons, or the one that takes guesses."""
         if panel.id == LESSON.id:
             panel.use(self.player)
-            panel.left.connect(self._on_left)
             panel.page.guess_shown.connect(self._on_guess_shown)
             self.own.list_in(panel)
         elif panel.id == POLICY_BARS.id:
@@ -205,7 +205,7 @@ class LessonController(QObject):
         self._workspace.request_frame()
 
     @Slot(str)
-    def _on_left(self, sentence: str) -> None:
+    def _on_ended(self, sentence: str) -> None:
         self._window.messages.say(sentence, Severity.INFO)
         if in_window(self._window.docks[LESSON.id]):
             self.panel.focus_list()

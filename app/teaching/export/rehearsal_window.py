@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QDialog, QPlainTextEdit, QProgressBar, QPushButton, QWidget
 
 from app.boxes import across, down
@@ -25,12 +25,7 @@ class RehearsalWindow(QDialog):
         bar: the progress as a share of all steps with all seeds.
         report: the findings, step by step.
         end: the button that cancels the rehearsal or, afterwards, closes the window.
-
-    Signals:
-        over: emitted when the rehearsal is finished or cancelled.
     """
-
-    over = Signal()
 
     def __init__(self, lesson: Lesson, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -73,7 +68,6 @@ class RehearsalWindow(QDialog):
             process.close()
             self.end.setText(tr("Close"))
             self.bar.hide()
-            self.over.emit()
 
     @Slot(object)
     def _on_given(self, report: dict[str, Any]) -> None:

@@ -31,13 +31,9 @@ class Ending(QWidget):
 
     Signals:
         chosen: emitted with the id of the lesson to open next; empty for the list of lessons.
-        handed_in: emitted when the predictions are to be saved as homework.
-        kept: emitted when the lesson's run is to continue in the full program.
     """
 
     chosen = Signal(str)
-    kept = Signal()
-    handed_in = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -46,12 +42,10 @@ class Ending(QWidget):
         self.following, self.all = QPushButton(), QPushButton(tr("All lessons"))
         self.free = QPushButton(tr("Go on with this run"))
         self.homework = homework_button()
-        self.homework.clicked.connect(self.handed_in)
         self.following.setProperty("primary", True)
         self.free.setToolTip(tr("The lesson's run in the full program, with all panels and all settings (O)."))
         self.following.clicked.connect(self._on_following)
         self.all.clicked.connect(self._on_all)
-        self.free.clicked.connect(self.kept)
         row = across(self.homework, self.all, self.free, None)
         down(self.result, self.analogy, self.missed, self.following, row, on=self, margins=0, spacing=12)
         for button in (self.following, self.homework, self.all, self.free):

@@ -39,16 +39,12 @@ class LessonPage(QWidget):
         filmed: whether the page is being filmed, without buttons, knobs or invitations.
 
     Signals:
-        handed_in: emitted when the predictions are to be saved as homework.
         redraw: emitted when something has changed between frames.
-        wanted: emitted with the id of the lesson to open; empty for the list.
         guess_shown: emitted with the predicted probability of the likeliest action (None before one is chosen),
             which the policy panel next to the lesson should show, and whether it can be dragged there.
     """
 
-    handed_in = Signal()
     redraw = Signal()
-    wanted = Signal(str)
     guess_shown = Signal(object, bool)
 
     def __init__(self, workspace: Workspace, lesson_player: LessonPlayer, parent: QWidget | None = None) -> None:
@@ -71,15 +67,12 @@ class LessonPage(QWidget):
         self.title, self.question, self.count = Label(wraps=True), Label(wraps=True), Label(name="muted")
         self.question.hide()
         self.ending = Ending()
-        self.ending.chosen.connect(self.wanted)
-        self.ending.kept.connect(lesson_player.keep)
-        self.ending.handed_in.connect(self.handed_in)
+        self.ending.free.clicked.connect(lesson_player.keep)
         self.homework = homework_button()
-        self.homework.clicked.connect(self.handed_in)
         self.knobs.turned.connect(self._on_turned)
-        self.knobs.reset.connect(lesson_player.reset)
+        self.knobs.back.clicked.connect(lesson_player.reset)
         self.prediction.placed.connect(self.answer)
-        self.prediction.skipped.connect(lesson_player.skip)
+        self.prediction.skip.clicked.connect(lesson_player.skip)
         self.prediction.moved.connect(self.redraw)  # the ghost in the picture follows the prediction
         self._build()
 

@@ -41,8 +41,8 @@ class Placed:
 
 def _input_for(prediction: Prediction) -> Options | Value:
     """Return the input widget for the kind of prediction."""
-    if texts := [option.text for option in prediction.options.values()]:
-        return Options(prediction.ask, texts, down=len(texts) - 1 if prediction.kind == "direction" else 0)
+    if options := prediction.options:
+        return Options(prediction.ask, options, down=len(options) - 1 if prediction.kind == "direction" else 0)
     bar, low, high = prediction.kind == "ghost", prediction.low, prediction.high
     return Value(prediction.ask, low, high, bar=bar, form=prediction.shown)
 
@@ -111,12 +111,10 @@ class PredictionBox(QWidget):
 
     Signals:
         placed: emitted with the guess (a number, a direction, or the index of a choice) when it is placed.
-        skipped: emitted when the question is skipped.
         moved: emitted when the guess has changed but is not placed yet.
     """
 
     placed = Signal(float)
-    skipped = Signal()
     moved = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -135,7 +133,6 @@ class PredictionBox(QWidget):
         self.place.setToolTip(tr("Place the prediction (Return); then the run answers."))
         self.skip.setToolTip(tr("Skip the question (S); it is shown as skipped."))
         self.place.clicked.connect(self._on_place)
-        self.skip.clicked.connect(self.skipped)
         for button in (self.place, self.skip):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         row = across(self.place, self.skip, None)
@@ -168,7 +165,7 @@ class PredictionBox(QWidget):
             label.setVisible(not open_)
         if placed is None:
             return
-        self._restore(prediction, placed)
+        self.input.close_with(placed.guess, placed.value)
         alone = bool(self.number.text())
         self.result.setText(
             guess_text(prediction, placed) if alone else verdict(prediction, placed, for_class=bool(self._stage))
@@ -193,24 +190,6 @@ class PredictionBox(QWidget):
             theme, space = self._look[0], max(self.width() - 8, 40)
             wide = QFontMetrics(theme.font("counter", 100 / COUNTER)).horizontalAdvance(self.number.text())
             self.number.setFont(theme.font("counter", min(LARGEST * self._stage, 100 * space / max(wide, 1)) / COUNTER))
-
-    def _restore(self, prediction: Prediction, placed: Placed) -> None:
-        """Restore the guess and the run's answer in a step that is shown again."""
-        box = self.input
-        if isinstance(box, Options):
-            if placed.guess is not None:
-                box.chosen = [*prediction.options].index(round(placed.guess))
-            if placed.value is not None and box.right is None:
-                options = enumerate(prediction.options.values())
-                box.mark(frozenset(place for place, option in options if placed.value in option))
-        elif isinstance(box, Value):
-            if placed.guess is not None:
-                box.guess = placed.guess
-            if placed.value is not None and box.value is None:
-                box.close_with(placed.value)
-        if box is not None:
-            box.open = False
-            box.update()
 
     def _rebuild(self, prediction: Prediction | None) -> None:
         self._prediction = prediction
@@ -260,8 +239,7 @@ class PredictionBox(QWidget):
             self.input.set_look(theme, scale)
 
     def _allow_place(self) -> None:
-        ready = self.input is not None and self.input.guess is not None
-        allow(self.place, "" if ready else tr("Choose or drag a prediction first."))
+        allow(self.place, "" if self.guess is not None else tr("Choose or drag a prediction first."))
 
     @Slot()
     def _on_changed(self) -> None:
@@ -270,7 +248,5 @@ class PredictionBox(QWidget):
 
     @Slot()
     def _on_place(self) -> None:
-        if self.input is None or self.input.guess is None or self._prediction is None:
-            return
-        guess, options = self.input.guess, [*self._prediction.options]
-        self.placed.emit(float(options[round(guess)]) if options else guess)
+        if self.guess is not None:
+            self.placed.emit(self.guess)

@@ -63,12 +63,10 @@ class NotesEdit(QPlainTextEdit):
     """A text field that accepts keys only while it is being edited.
 
     Signals:
-        clicked: emitted when a mouse button is pressed on it.
-        finished: emitted when Esc is pressed while it is being edited.
+        wanted: emitted with True when a mouse button is pressed on it, to edit it, and with False when Esc ends that.
     """
 
-    clicked = Signal()
-    finished = Signal()
+    wanted = Signal(bool)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -88,7 +86,7 @@ class NotesEdit(QPlainTextEdit):
             self.setPlainText(text)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        self.clicked.emit()
+        self.wanted.emit(True)
         super().mousePressEvent(event)
 
     def event(self, event: QEvent) -> bool:
@@ -99,7 +97,7 @@ class NotesEdit(QPlainTextEdit):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if self._ends(event):
-            self.finished.emit()
+            self.wanted.emit(False)
         else:
             super().keyPressEvent(event)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWindow
 from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QWidget
 
@@ -79,13 +79,7 @@ class PointerRing(QWidget):
 
 
 class Blank(QWidget):
-    """Covers a window. While it is visible, it has the keyboard focus, and no shortcut works.
-
-    Signals:
-        lifted: emitted when the picture is visible again.
-    """
-
-    lifted = Signal()
+    """Covers a window. While it is visible, it has the keyboard focus, and no shortcut works."""
 
     def __init__(self, window: QMainWindow) -> None:
         super().__init__(window)
@@ -123,7 +117,6 @@ class Blank(QWidget):
         if self._before is not None:
             self._before.setFocus(Qt.FocusReason.OtherFocusReason)
         self._before, self._floating = None, []
-        self.lifted.emit()
         return True
 
     def event(self, event: QEvent) -> bool:

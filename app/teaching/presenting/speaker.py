@@ -64,13 +64,12 @@ class SpeakerWindow(QWidget):
         for label in (self.clock, self.elapsed, self.next):
             label.setObjectName("number")
         self.notes = NotesEdit()
-        self.notes.clicked.connect(self._on_notes_clicked)
-        self.notes.finished.connect(self._on_notes_finished)
         self.edit = QToolButton()
         self.edit.setText(tr("Edit notes"))
         self.edit.setToolTip(tr("Type notes; Esc ends typing and returns the keys to the lesson and the remote."))
         self.edit.setCheckable(True)
         self.edit.toggled.connect(self._on_edit)
+        self.notes.wanted.connect(self.edit.setChecked)
         self.where = Label(tr("The class sees"))
         self.choice = QComboBox()
         self.choice.setAccessibleName(tr("The class sees"))
@@ -196,14 +195,6 @@ class SpeakerWindow(QWidget):
             self.notes.setFocus(Qt.FocusReason.OtherFocusReason)
         elif self.focusWidget() is self.notes:
             self.setFocus(Qt.FocusReason.OtherFocusReason)
-
-    @Slot()
-    def _on_notes_clicked(self) -> None:
-        self.edit.setChecked(True)
-
-    @Slot()
-    def _on_notes_finished(self) -> None:
-        self.edit.setChecked(False)
 
     def event(self, event: QEvent) -> bool:
         """Offer a key to the target before any command with the same key, as Qt does in the target's own window."""
