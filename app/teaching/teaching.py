@@ -39,7 +39,7 @@ SUFFIXES = (".grpo", ".grposession")
 HANDOUTS, PAGES = tr("PDF (*.pdf)"), tr("Web page (*.html)")
 
 
-class Teaching(WindowPart):
+class Teaching(WindowPart, Takeover):
     """The controllers of lessons, presenting and homework in one window.
 
     Attributes:
@@ -52,32 +52,14 @@ class Teaching(WindowPart):
     def __init__(self, program: Application) -> None:
         super().__init__(program)
         self._program = program
-        window, workspace, paths = program.window, program.workspace, program.paths
-        self.presenter = Presenter(window, workspace, program.look, paths.config / "notes.txt", self)
-        self.lessons = LessonController(
-            window,
-            workspace,
-            program.run_manager,
-            program.controller,
-            program.player,
-            self.presenter.speaker,
-            paths.data / "lessons.json",
-            paths.lessons,
-            self,
-        )
-        self.lesson_recovery = LessonRecovery(
-            self.lessons.player,
-            self.lessons.find,
-            workspace,
-            program.run_manager,
-            program.messages,
-            paths.data,
-            self,
-        )
+        window, workspace = program.window, program.workspace
+        self.presenter = Presenter(window, workspace, program.look, program.paths.config / "notes.txt", self)
+        self.lessons = LessonController(program, self.presenter.speaker, self)
+        self.lesson_recovery = LessonRecovery(program, self.lessons, self)
         self.homework = HomeworkController(window, self.lessons, self)
         self.rehearsal: RehearsalWindow | None = None
         program.exports.subject = self._film_subject
-        workspace.mode.takeover = _Shown(self.lessons, self.presenter)
+        workspace.mode.takeover = self
         workspace.mode.size_changed.connect(self.presenter.arrange_later)
         program.preferences.changed.connect(self._on_preferences)
         self.lessons.player.changed.connect(self._on_lesson)
@@ -252,29 +234,23 @@ class Teaching(WindowPart):
     def _on_preferences(self) -> None:
         self.lessons.player.reveal.moves = not self._program.preferences.current.reduced_motion
 
-
-class _Shown(Takeover):
-    """The lesson that is open, and presenting mode."""
-
-    def __init__(self, lessons: LessonController, presenter: Presenter) -> None:
-        self._lessons, self._presenter = lessons, presenter
+    # -- what takes over the window ------------------------------------------------------------------------------------
 
     @property
     def lesson(self) -> bool:
-        return self._lessons.is_open
+        return self.lessons.is_open
 
     @property
     def hides_run(self) -> bool:
-        return self._lessons.is_open and not self._lessons.player.shows_run
+        return self.lessons.is_open and not self.lessons.player.shows_run
 
     @property
     def presenting(self) -> bool:
-        return self._presenter.active
+        return self.presenter.active
 
     @property
     def own(self) -> SavedState | None:
-        return self._lessons.player.runs.saved
+        return self.lessons.player.runs.saved
 
     def leave_lesson(self) -> None:
-        if self._lessons.is_open:
-            self._lessons.player.leave()
+        self.lessons.player.leave()

@@ -23,16 +23,12 @@ from app.teaching.lessons.speaker_notes import speaker_notes
 from app.teaching.panel_rows import LESSON
 from app.teaching.presenting.speaker import SpeakerWindow
 from app.theme.file_dialogs import file_to_save
-from app.training.controller import Controller
 from app.widgets.panel import in_window
-from app.window.main_window import MainWindow
-from app.workspace.player import Player
-from app.workspace.run_manager import RunManager
-from app.workspace.workspace import Workspace
 from grpo_core.teaching.lessons import Lesson
 from grpo_core.text import tr
 
 if TYPE_CHECKING:  # panels are imported only when they are created
+    from app.application import Application
     from app.teaching.lessons.panel import LessonPanel
 
 CSV = tr("Tables (*.csv)")
@@ -47,24 +43,16 @@ class LessonController(QObject):
         own: the user's own lessons.
     """
 
-    def __init__(
-        self,
-        window: MainWindow,
-        workspace: Workspace,
-        run_manager: RunManager,
-        controller: Controller,
-        player: Player,
-        speaker: SpeakerWindow,
-        file: Path,
-        folder: Path,
-        parent: QObject | None = None,
-    ) -> None:
+    def __init__(self, program: Application, speaker: SpeakerWindow, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        window, workspace, paths = program.window, program.workspace, program.paths
         self._window, self._workspace, self._speaker = window, workspace, speaker
-        self.progress = LessonProgress(file)
+        self.progress = LessonProgress(paths.data / "lessons.json")
         self._layout = LessonLayout(window, window.docks, window.saved_docks)
-        self.player = LessonPlayer(workspace, run_manager, controller, player, self._layout, self.progress, self)
-        self.own = OwnLessons(self.player, lambda: self.panel, window.messages, folder, self)
+        self.player = LessonPlayer(
+            workspace, program.run_manager, program.controller, program.player, self._layout, self.progress, self
+        )
+        self.own = OwnLessons(self.player, lambda: self.panel, window.messages, paths.lessons, self)
         speaker.key_target = self._key_target
         window.installEventFilter(self)
         self.player.changed.connect(self._on_changed)

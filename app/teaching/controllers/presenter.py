@@ -101,8 +101,7 @@ class Presenter(QObject):
         self._on_look()
         self._place()
 
-    # -- presenting mode
-    # -------------------------------------------------------------------------------------------------
+    # -- presenting mode -----------------------------------------------------------------------------------------------
 
     @property
     def settling(self) -> bool:
@@ -285,8 +284,7 @@ class Presenter(QObject):
     def _on_refused(self, sentence: str) -> None:
         self._workspace.problem.emit(sentence, "warning")
 
-    # -- settings and notes
-    # ----------------------------------------------------------------------------------------------
+    # -- settings and notes --------------------------------------------------------------------------------------------
 
     @Slot()
     def _on_frame(self) -> None:
