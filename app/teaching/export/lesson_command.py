@@ -69,7 +69,7 @@ def _check(options: argparse.Namespace) -> int:
     )
     print(
         sentence.format(
-            steps=len(lesson.steps), asked=lesson.asked, seconds=seconds, faults=faults or tr("none", "faults")
+            steps=len(lesson.steps), asked=len(lesson.questions), seconds=seconds, faults=faults or tr("none", "faults")
         )
     )
     return faults

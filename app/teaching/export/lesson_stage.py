@@ -69,15 +69,7 @@ class LessonScreen:
         """The lesson's panel, and those next to it."""
         return [self._lesson, *self.beside]
 
-    def show(
-        self,
-        panels: Sequence[str] = (),
-        scale: float = 1.0,
-        *,
-        picture: bool = True,
-        run: bool = True,
-        again: bool = False,
-    ) -> None:
+    def show(self, panels: Sequence[str] = (), scale: float = 1.0, *, picture: bool = True, run: bool = True) -> None:
         """Arrange the lesson, with or without a ``picture`` of its own, and ``panels`` (ids in the registry)."""
         for id in panels:
             if id not in self._made:

@@ -99,7 +99,7 @@ def result_of(lesson: Lesson, placed: Mapping[int, Placed]) -> str:
     """
     made = [one for one in placed.values() if one.guess is not None]
     right, close = sum(one.right for one in made), sum(one.close for one in made)
-    if lesson.asked and not made:
+    if lesson.questions and not made:
         return tr("The end. No prediction was made.")
     if close:
         return tr("The end. Right predictions: {right} of {count}, and close: {close}.").format(

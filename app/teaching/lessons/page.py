@@ -138,7 +138,8 @@ class LessonPage(QWidget):
         self.knobs.setVisible(turnable and not lesson_player.finished)
         if seen.knobs:
             self.knobs.show_knobs(seen.knobs, view.wanted, bool(lesson_player.turned))
-        self.bar.draw(view, self.picture.progress_text, stage=self.stage, filmed=self.filmed)
+        picture = self.picture.interactive
+        self.bar.draw(view, picture.progress_text if picture is not None else "", stage=self.stage, filmed=self.filmed)
         self._focus_new_step(lesson)
 
     def _draw_picture(self, view: View) -> None:

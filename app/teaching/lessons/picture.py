@@ -20,6 +20,7 @@ from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line, LinePicture
 from app.teaching.lessons.interactives.base import Interactive
 from app.teaching.lessons.player import LessonPlayer, Phase
+from app.workspace.film import eased
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.text import tr
@@ -50,11 +51,6 @@ class LessonPicture(QWidget):
         self._morph: Morph | None = None
         self._place = down(on=self, margins=0)
         self.hide()
-
-    @property
-    def progress_text(self) -> str:
-        """Message about the progress of the picture's computation, or an empty string if there is none."""
-        return "" if self.interactive is None else self.interactive.progress_text
 
     def open(self, name: str) -> bool:
         """Show the interactive called ``name``, or none for an unknown name, and return whether it has changed."""
@@ -103,7 +99,7 @@ class LessonPicture(QWidget):
         if picture.ready and self._morph is not None:
             lesson_player.play_change()
         if self._morph is not None and lesson_player.phase is Phase.CHANGING:
-            self._morph.blend(lesson_player.reveal.eased)
+            self._morph.blend(eased(lesson_player.reveal.share))
         elif self._morph is not None and picture.ready:
             self._morph.blend(1.0)
             self._morph = None

@@ -207,9 +207,7 @@ class SavedState:
 class LessonDocks(Protocol):
     """Arrangement of the window's docks for a lesson."""
 
-    def show(
-        self, panels: Sequence[str], scale: float, *, picture: bool = True, run: bool = True, again: bool = False
-    ) -> None:
+    def show(self, panels: Sequence[str], scale: float, *, picture: bool = True, run: bool = True) -> None:
         """Arrange the window for the lesson, with or without its own ``picture``, and with ``panels`` next to it.
 
         ``scale`` is the user's scale. ``run`` is whether the lesson shows its run. ``again`` rearranges the panels even

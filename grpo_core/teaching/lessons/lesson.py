@@ -277,11 +277,6 @@ class Lesson:
         """The predictions by the index of their step, in order."""
         return {place: step.predict for place, step in enumerate(self.steps) if step.predict is not None}
 
-    @property
-    def asked(self) -> int:
-        """Number of predictions."""
-        return len(self.questions)
-
     def asked_before_text(self, place: int) -> int:
         """Return how many questions are answered before the text of the step at index ``place``, its terms and its
         picture may be seen: its own and those of earlier steps.

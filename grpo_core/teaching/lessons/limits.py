@@ -74,7 +74,7 @@ def check_lesson(t: Table, lesson: Lesson) -> None:
         raise t.source.error(
             ("steps", 0, "predict"), tr("the first step must show something; ask a question in a later one")
         )
-    if not lesson.asked:
+    if not lesson.questions:
         raise t.error("", tr("the lesson has no question; at least one step needs one, [steps.predict]"))
 
 

@@ -230,17 +230,8 @@ class Steps:
         return knobs
 
     def _known_panels(self, t: Table) -> tuple[str, ...]:
-        panels = t.texts("panels", ())
-        for panel in panels:
-            if panel not in self._vocabulary.panels:
-                known = self._vocabulary.panels
-                raise t.error(
-                    "panels",
-                    tr("there is no panel “{panel}”; choose one of {names}{nearest}").format(
-                        panel=panel, names=", ".join(sorted(known)), nearest=nearest(panel, known)
-                    ),
-                )
-        return panels
+        pattern = tr("there is no panel “{panel}”; choose one of {names}{nearest}")
+        return _known_names(t, "panels", sorted(self._vocabulary.panels), pattern)
 
     def _prediction(self, t: Table) -> Prediction:
         kind = t.word("kind", KINDS)
@@ -280,17 +271,7 @@ class Steps:
         return prediction
 
     def _known_parts(self, t: Table) -> tuple[str, ...]:
-        parts = t.texts("hides", ())
-        for part in parts:
-            if part not in self._offer.parts:
-                known = ", ".join(self._offer.parts) or tr("nothing", "value")
-                raise t.error(
-                    "hides",
-                    tr("the interactive can hide {known}{nearest}").format(
-                        known=known, nearest=nearest(part, self._offer.parts)
-                    ),
-                )
-        return parts
+        return _known_names(t, "hides", self._offer.parts, tr("the interactive can hide {known}{nearest}"))
 
     def _answer(self, t: Table) -> Answer:
         given = [key for key in ("metric", "quantity", "check") if key in t]
@@ -309,6 +290,16 @@ class Steps:
                 "check", tr("a check refers to what the interactive shows, and can have neither “update” nor “since”")
             )
         return answer
+
+
+def _known_names(t: Table, key: str, known: Sequence[str], pattern: str) -> tuple[str, ...]:
+    """Read a list of names, each of which must be ``known``; ``pattern`` is the sentence about another one."""
+    given = t.texts(key, ())
+    for name in given:
+        if name not in known:
+            names = ", ".join(known) or tr("nothing", "value")
+            raise t.error(key, pattern.format(panel=name, names=names, known=names, nearest=nearest(name, known)))
+    return given
 
 
 def _opening(step: LessonStep, predict: Prediction, before: LessonStep) -> LessonStep:

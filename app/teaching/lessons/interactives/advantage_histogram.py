@@ -105,7 +105,7 @@ class AdvantageHistogram(Interactive):
             logp = np.log(np.maximum(dist, 1e-300))
             self.batches = many_batches(settings, logp, min(max(self.state["batches"], 2), MOST), settings.seed)
             self._drawn, self.bar = stamp, None
-        found = self.found = self.batches.of(min(self.rewards.chosen, len(self.batches.action_rewards) - 1))
+        found = self.found = OfAction(self.batches, min(self.rewards.chosen, len(self.batches.action_rewards) - 1))
         if self.state["bar"] and len(found.advantage):
             there = np.flatnonzero(found.counts)
             self.bar = int(there[0 if self.state["bar"] == "lowest" else -1])

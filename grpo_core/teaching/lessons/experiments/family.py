@@ -240,7 +240,6 @@ def compared(
     settings: Settings,
     *,
     seeds: Sequence[int] = (),
-    updates: int = UPDATES,
     poll: Callable[[], None] = never,
 ) -> Iterator[Compared]:
     """Compare a member with its ancestor, then with the ancestor's switches changed one by one.
@@ -251,7 +250,6 @@ def compared(
         name: name of a member of :data:`FAMILY`.
         settings: task, group size, learning rate and number of passes.
         seeds: seeds of the runs; by default :data:`SEEDS` seeds, starting with the seed of the settings.
-        updates: number of updates of each run.
         poll: called before each pass; an exception raised by it ends the comparison.
 
     Raises:
@@ -262,7 +260,7 @@ def compared(
     seeds = tuple(seeds) or tuple(range(settings.seed, settings.seed + SEEDS))
 
     def trained(own: Settings) -> Ensemble:
-        return next(ensembles([own], seeds, updates, poll=poll))
+        return next(ensembles([own], seeds, UPDATES, poll=poll))
 
     first = trained(settings_of(one, settings))
     start = None if base is None else settings_of(base, settings)
