@@ -77,7 +77,6 @@ def presenting_commands(targets: CommandTargets, presenter: Presenter, lessons: 
 def lesson_commands(
     presenter: Presenter, lessons: LessonController, homework: HomeworkController, rehearse: Callable[[], None]
 ) -> list[Command]:
-    """Return the commands of the Lessons menu."""
     blank, needs_lesson = presenter.blank, lessons.needs_lesson
 
     def next_step() -> None:

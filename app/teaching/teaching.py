@@ -43,7 +43,6 @@ class Teaching(WindowPart, Takeover):
     """The controllers of lessons, presenting and homework in one window.
 
     Attributes:
-        presenter, lessons, lesson_recovery, homework: the controllers, by subject.
         rehearsal: the window of the latest rehearsal; None before the first.
     """
 

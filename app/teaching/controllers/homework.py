@@ -163,11 +163,7 @@ def file_name(homework: Homework) -> str:
 
 
 class HomeworkDialog(QDialog):
-    """A dialog that asks the student for a name and a conclusion.
-
-    Attributes:
-        name, conclusion: the input fields.
-    """
+    """A dialog that asks the student for a name and a conclusion."""
 
     def __init__(self, lesson: Lesson, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)

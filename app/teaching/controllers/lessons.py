@@ -35,13 +35,7 @@ CSV = tr("Tables (*.csv)")
 
 
 class LessonController(QObject):
-    """Opens, presents and leaves lessons, and exports the predictions made in them.
-
-    Attributes:
-        progress: the stored progress and predictions.
-        player: the player of the open lesson.
-        own: the user's own lessons.
-    """
+    """Opens, presents and leaves lessons, and exports the predictions made in them."""
 
     def __init__(self, program: Application, speaker: SpeakerWindow, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -91,7 +85,6 @@ class LessonController(QObject):
 
     @property
     def is_open(self) -> bool:
-        """Whether a lesson is open."""
         return self.player.lesson is not None
 
     def needs_lesson(self) -> str:
@@ -106,7 +99,6 @@ class LessonController(QObject):
 
     @property
     def all(self) -> list[Lesson]:
-        """All lessons in order, the user's own last."""
         return self.panel.all
 
     def open(self, id: str) -> None:
@@ -119,7 +111,6 @@ class LessonController(QObject):
         """Open a lesson as part of a session, so that its answers can be saved as homework.
 
         Args:
-            lesson: the lesson.
             place: index of its step, counted from 0.
             course: ids of the lessons to be given in order; unknown ids are ignored.
         """
@@ -153,7 +144,6 @@ class LessonController(QObject):
                 self._window.messages.say(sentence, Severity.INFO)
 
     def _question(self) -> Input | None:
-        """Return the input of the open question, or None."""
         if not self.is_open or not self.player.covered or self.panel.page is None:
             return None
         return self.panel.page.prediction.input

@@ -60,9 +60,6 @@ class Presenter(QObject):
 
     Attributes:
         active: whether presenting mode is on; neither its look nor its layout is stored as a preference.
-        blank, ring, counter: the overlays of the window.
-        speaker: the speaker's window.
-        notes: where the speaker's notes are stored.
 
     Signals:
         active_changed: emitted when presenting begins or ends.
@@ -109,7 +106,6 @@ class Presenter(QObject):
         return self._later.isActive()
 
     def toggle(self) -> None:
-        """Switch presenting mode on or off."""
         if self.active:
             self.stop()
         else:
@@ -183,7 +179,6 @@ class Presenter(QObject):
             self.stop()
 
     def toggle_blank(self) -> None:
-        """Toggle the black screen."""
         if not self.blank.lift():
             self.blank.drop()
 
@@ -228,7 +223,6 @@ class Presenter(QObject):
 
     @Slot()
     def _arrange(self) -> None:
-        """Arrange the docks for the current sizes of window and panels."""
         if self.active:
             self._look.set(legible=screens.least_type(self._window.height()))
         if self.active:

@@ -64,7 +64,6 @@ def write_papers(lessons: Sequence[Lesson], pages: Path | None, answers: Path | 
 
 
 def command_parser() -> argparse.ArgumentParser:
-    """Return the parser of this command."""
     parser = Parser(
         prog="grpo-lab handout",
         description=(

@@ -48,7 +48,6 @@ def answer_homework(folder: str, out: str, *, poll: Callable[[], None]) -> Itera
     """Yield the table of a folder, cell by cell as JSON, and a class's predictions. This runs in a child process.
 
     Args:
-        folder: the folder of the homework files.
         out: path of the table's file; empty for no file.
         poll: called regularly.
     """
@@ -104,7 +103,6 @@ main = command(_collect)
 
 
 def command_parser() -> argparse.ArgumentParser:
-    """Return the parser of this command."""
     parser = Parser(
         prog="grpo-lab homework",
         description=(

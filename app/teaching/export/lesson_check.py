@@ -27,7 +27,6 @@ class StepReport:
         place: index of the step.
         seconds: duration with the lesson's own seed.
         said: messages of interest to a teacher.
-        faults: error messages.
     """
 
     place: int
@@ -40,7 +39,6 @@ def check_lesson(lesson: Lesson, seeds: int = SEEDS, poll: Callable[[], None] = 
     """Run every step of ``lesson`` with its own seed and with others, and yield a report per step.
 
     Args:
-        lesson: the lesson.
         seeds: number of other seeds, 0 or more.
         poll: called after each step with each seed; an exception from it ends the check.
 
@@ -167,7 +165,6 @@ def is_true_of(predict: Prediction, value: float, other: float) -> bool:
 
 
 def lines_of(lesson: Lesson, report: StepReport) -> Iterator[str]:
-    """Yield the text lines of a report."""
     step = lesson.steps[report.place]
     head = spoken(step.predict.ask if step.predict is not None else step.text)
     yield tr("Step {place} of {count}, {seconds:.1f} s: {head}").format(

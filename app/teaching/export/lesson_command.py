@@ -19,7 +19,6 @@ MOST_SEEDS = 16
 
 
 def _run(arguments: Sequence[str]) -> int:
-    """Run the command that the arguments describe, and return the number of faults of a lesson."""
     options = command_parser().parse_args(arguments)
     faults: int = options.command(options)
     return faults
@@ -142,7 +141,6 @@ def _seeds(text: str) -> int:
 
 
 def command_parser() -> argparse.ArgumentParser:
-    """Return the parser of this command."""
     parser = Parser(prog="grpo-lab lesson", description="Write your own lesson, and check what it says.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     new = commands.add_parser("new", help="write a lesson to begin with", description=_new.__doc__)

@@ -67,7 +67,6 @@ def _updates(text: str | None) -> range | None:
 
 
 def command_parser() -> argparse.ArgumentParser:
-    """Return the parser of this command."""
     parser = Parser(
         prog="grpo-lab page",
         description=(

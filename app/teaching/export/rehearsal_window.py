@@ -21,9 +21,7 @@ class RehearsalWindow(QDialog):
     """Runs a lesson in the background with its own seed and others, and shows the report of ``lesson check``.
 
     Attributes:
-        status: the progress, or the result.
         bar: the progress as a share of all steps with all seeds.
-        report: the findings, step by step.
         end: the button that cancels the rehearsal or, afterwards, closes the window.
     """
 
@@ -55,7 +53,6 @@ class RehearsalWindow(QDialog):
 
     @property
     def busy(self) -> bool:
-        """Whether the rehearsal is running."""
         return self._process is not None
 
     def done(self, result: int) -> None:

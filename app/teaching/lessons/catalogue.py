@@ -21,7 +21,6 @@ class Broken:
     """A lesson file that contains an error.
 
     Attributes:
-        file: name of the file.
         sentence: message that says what is wrong, where, and how to correct it.
     """
 

@@ -51,7 +51,6 @@ class Input(QWidget):
         self.setCursor(Qt.CursorShape.PointingHandCursor)
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale."""
         self.theme, self.factor = theme, scale
         self.setFont(theme.font("body", scale * 1.15))
         self.updateGeometry()
@@ -216,7 +215,6 @@ class Value(Input):
     """A number, given by dragging a mark along a scale or the height of a ghost bar, or by typing.
 
     Args:
-        low, high: the ends of the scale.
         bar: whether to show a ghost bar rather than a mark on a line.
         form: displayed form, one of ``grpo_core.teaching.lessons.SHOWN``; percentages are typed as such, and counts are
             integers.
@@ -247,7 +245,6 @@ class Value(Input):
         return QSize(self.sizeHint().width() // 2, self.sizeHint().height())
 
     def _track(self) -> tuple[QPointF, QPointF]:
-        """Return the low and the high end of the track."""
         line = self.fontMetrics().height()
         if self.bar:
             middle = line * 3.4

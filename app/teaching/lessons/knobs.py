@@ -66,7 +66,6 @@ class Knobs(QWidget):
             self._row.insertWidget(place, row, 1)
 
     def refuse(self, path: str, error: SettingsError) -> None:
-        """Show next to the knob why its value was rejected."""
         if path in self.rows:
             self.rows[path].refuse(str(error))
 

@@ -36,7 +36,6 @@ class Line:
         title: the question, or the name of the file.
         below: the lesson's subject, or the error message.
         length: its duration in class, and its position in a course.
-        progress: the progress as text.
         share: the progress from 0 to 1.
         lesson: id of the lesson; empty for a broken file and for a heading.
         broken: whether ``below`` is an error message.

@@ -34,7 +34,6 @@ def read_own(path: Path, panels: tuple[str, ...], others: Sequence[tuple[Path, L
     """Return the lesson in one of the user's files, or in a shipped one.
 
     Args:
-        path: path of the file.
         panels: ids of the panels that a lesson can show.
         others: other files and their lessons, whose ids and numbers are taken.
 

@@ -93,7 +93,6 @@ class LessonPage(QWidget):
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:
-        """Draw the current step and the lesson's run."""
         lesson_player = self._lesson_player
         lesson = lesson_player.lesson
         self._show_guess_beside()
@@ -151,7 +150,6 @@ class LessonPage(QWidget):
         self.picture.draw(view, self._guess(placed) if ghost else None, asks=ghost and lesson_player.covered)
 
     def _guess(self, placed: Placed | None) -> float | None:
-        """Return the current guess, or the prediction that was ``placed``."""
         return self.prediction.guess if placed is None else placed.guess
 
     def _show_guess_beside(self) -> None:
@@ -168,7 +166,6 @@ class LessonPage(QWidget):
             self.guess_shown.emit(*shown)
 
     def _focus_new_step(self, lesson: Lesson) -> None:
-        """Move the keyboard focus to a new step, a new question, or the end of the lesson."""
         lesson_player = self._lesson_player
         shown = lesson.id, lesson_player.place, lesson_player.covered, lesson_player.finished
         if shown != self._shown:
@@ -221,7 +218,6 @@ class LessonPage(QWidget):
         self.knobs.stand(alone)
 
     def _open_picture(self, name: str) -> None:
-        """Show the lesson's own picture, or none, and arrange the text accordingly."""
         if self.picture.open(name):
             self._arrange()
 
@@ -258,7 +254,6 @@ class LessonPage(QWidget):
         self.words.ensureWidgetVisible(self.prediction.sentence)
 
     def dispose(self) -> None:
-        """Stop all computations when the program closes."""
         self.picture.dispose()
 
     @Slot(str, object)

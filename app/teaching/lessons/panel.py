@@ -67,7 +67,6 @@ class LessonPanel(Panel):
         self._stack.addWidget(front)
 
     def use(self, lesson_player: LessonPlayer) -> None:
-        """Use ``lesson_player`` to play the lessons."""
         self._lesson_player = lesson_player
         self.page = LessonPage(self.workspace, lesson_player)
         self.page.redraw.connect(self.redraw)
@@ -98,7 +97,6 @@ class LessonPanel(Panel):
 
     @Slot(str)
     def open(self, id: str) -> None:
-        """Open the lesson with this id, if it exists."""
         lesson = next((lesson for lesson in self.all if lesson.id == id), None)
         if lesson is not None and self._lesson_player is not None:
             self._lesson_player.open(lesson)

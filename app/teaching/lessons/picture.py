@@ -70,7 +70,6 @@ class LessonPicture(QWidget):
         return True
 
     def clear(self) -> None:
-        """Remove the interactive."""
         self._morph = None
         old, self.interactive, self._lesson_player.interactive = self.interactive, None, None
         self.hide()
@@ -84,7 +83,6 @@ class LessonPicture(QWidget):
         """Draw the current step, interpolated during a reveal, and with parts covered while a question is open.
 
         Args:
-            view: the view of the lesson's run.
             guess: the predicted height that is marked in the picture; None for no mark.
             asks: whether that mark can be dragged.
         """

@@ -54,15 +54,12 @@ class LessonPlayer(QObject):
     """The player of the open lesson.
 
     Attributes:
-        lesson: the open lesson, or None.
         place: index of the step.
         turned: dotted path -> value of the knobs that the user has turned in this step.
         placed: step -> prediction made in this session.
         problem: a message that explains why a step cannot be shown, or an empty string.
         section: the section that the page shows. In the warning, continuing without a prediction skips the question.
-        phase: progress of the run and the picture towards the step shown.
         interactive: the lesson's own picture, set by the page that shows it.
-        reveal: the animation of an answer.
         runs: the runs of the lesson, and the state to which the user returns.
 
     Signals:
@@ -107,7 +104,6 @@ class LessonPlayer(QObject):
 
     @property
     def step(self) -> LessonStep:
-        """The current step."""
         assert self.lesson is not None
         return self.lesson.steps[self.place]
 
@@ -142,7 +138,6 @@ class LessonPlayer(QObject):
 
     @property
     def finished(self) -> bool:
-        """Whether the ending is shown."""
         return self.section is Section.ENDING
 
     @property
@@ -298,7 +293,6 @@ class LessonPlayer(QObject):
         return range(opening.update, self.step.update + 1)
 
     def _show_place_of(self, target: LessonStep) -> None:
-        """Move the cursor to the update and stage of the step."""
         self._workspace.move_to(target.update)
         if target.update:
             self._workspace.show_stage(Stage[target.stage.upper()], target.passed)
@@ -311,7 +305,6 @@ class LessonPlayer(QObject):
 
     @Slot()
     def _on_played(self) -> None:
-        """Update the cursor and the phase when the animation has progressed."""
         if self.lesson is None:
             return
         if self.phase is Phase.FILM and self.reveal.playing:
@@ -356,7 +349,6 @@ class LessonPlayer(QObject):
         self.changed.emit()
 
     def _warn(self, sentence: str | None) -> None:
-        """Show a message about progress that could not be stored."""
         if sentence:
             self._workspace.problem.emit(sentence, "warning")
 

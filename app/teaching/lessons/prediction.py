@@ -40,7 +40,6 @@ class Placed:
 
 
 def _input_for(prediction: Prediction) -> Options | Value:
-    """Return the input widget for the kind of prediction."""
     if options := prediction.options:
         return Options(prediction.ask, options, down=len(options) - 1 if prediction.kind == "direction" else 0)
     bar, low, high = prediction.kind == "ghost", prediction.low, prediction.high
@@ -219,7 +218,6 @@ class PredictionBox(QWidget):
             self.input.put(guess)
 
     def take_focus(self) -> None:
-        """Move the keyboard focus to the question."""
         if self.input is not None and self.input.open:
             self.input.setFocus(Qt.FocusReason.OtherFocusReason)
 

@@ -34,7 +34,6 @@ class Reveal(QObject):
 
     @property
     def playing(self) -> bool:
-        """Whether the animation is playing."""
         return self.share < 1.0
 
     def play(self, seconds: float) -> None:
@@ -55,7 +54,6 @@ class Reveal(QObject):
 
     @Slot()
     def _on_tick(self) -> None:
-        """Advance to the share given by the clock."""
         share = (self.ticks.now() - self._begun) / self._seconds
         if share >= 1.0:
             self.finish()

@@ -32,7 +32,6 @@ class LessonRuns:
     """The runs of a lesson, one for each set of settings in its steps, and the state to which the user returns.
 
     Attributes:
-        layout: the arrangement of the window.
         saved: the user's state; None between lessons.
         switching: whether the lesson itself is currently showing or removing a run.
     """
@@ -165,9 +164,7 @@ class SavedState:
     """State of the window before a lesson was opened.
 
     Attributes:
-        run: the run that was shown.
         wanted: the settings in the controls, including changes that need a new run.
-        cursor, following, selection, quantity: the state of the workspace.
     """
 
     run: RunHandle
@@ -179,7 +176,6 @@ class SavedState:
 
     @classmethod
     def of(cls, workspace: Workspace) -> SavedState:
-        """Return the current state of ``workspace``."""
         assert workspace.run is not None
         return cls(
             run=workspace.run,

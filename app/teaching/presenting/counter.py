@@ -45,7 +45,6 @@ class StepCounter(QWidget):
     """An overlay that covers no control, and as little as possible of plots and text. It can be dragged.
 
     Args:
-        window: the window over which it is shown.
         beside: name of the widget at whose right end it is placed if that is free.
     """
 
@@ -63,7 +62,6 @@ class StepCounter(QWidget):
         self.hide()
 
     def switch(self, on: bool) -> None:
-        """Show the counter, or hide it."""
         if on:
             self.window().installEventFilter(self)
         else:

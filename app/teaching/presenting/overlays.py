@@ -30,11 +30,9 @@ class PointerRing(QWidget):
 
     @property
     def on(self) -> bool:
-        """Whether the ring follows the pointer."""
         return self._watched is not None
 
     def switch(self, on: bool) -> None:
-        """Set whether the ring follows the pointer."""
         if self._watched is not None:
             self._watched.removeEventFilter(self)
             self._watched = None
@@ -45,7 +43,6 @@ class PointerRing(QWidget):
             self._watched.installEventFilter(self)
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale."""
         self._theme, self._scale = theme, scale
         side = round(2 * (RADIUS + 6) * scale)
         self.resize(side, side)

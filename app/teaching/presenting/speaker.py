@@ -37,7 +37,6 @@ class SpeakerWindow(QWidget):
             a remote control do not end up in them.
         key_target: function that returns the widget of the main window that receives the keys that this window does not
             use, for example an open question; None for no widget.
-        choice: the combo box for the screen that the class sees.
 
     Signals:
         screen_chosen: emitted with the name of the screen chosen for the class.

@@ -36,7 +36,6 @@ class Row:
     """One homework file.
 
     Attributes:
-        file: name of the file.
         homework: its content; None if it cannot be read.
         answers: its answers as the lesson judges them, in order.
         verdicts: verdicts on the number in each of its answers, in order.
@@ -118,7 +117,6 @@ class Collected:
             yield verdict.state
 
     def tallies(self) -> list[Tally]:
-        """Return the counts of the class's predictions, per question."""
         return [self._tally(*question) for question in self.questions]
 
     def wrong(self) -> list[str]:
@@ -202,7 +200,6 @@ def _guesses(placed: Sequence[HomeworkAnswer]) -> str:
 
 
 def _mistake(answer: HomeworkAnswer) -> str:
-    """Return a wrong prediction in words."""
     if answer.kind not in ("number", "ghost"):
         return answer.said
     if answer.guess is None or answer.value is None:

@@ -46,11 +46,6 @@ def check_choices(t: Table, choices: Sequence[Choice]) -> None:
 def check_step(t: Table, step: LessonStep, settings: Settings) -> None:
     """Reject a step that refers to an update, a completion or an action that its run does not have.
 
-    Args:
-        t: the step's table.
-        step: the step read from it.
-        settings: settings of its run.
-
     Raises:
         LessonError: an item is out of range; the message names it and the range.
     """

@@ -24,7 +24,6 @@ class LessonError(GrpoError):
     """Raised if a lesson file cannot be used.
 
     Attributes:
-        file: name of the file.
         line: line of the error, counted from 1.
     """
 
@@ -35,12 +34,7 @@ class LessonError(GrpoError):
 
 
 class Source:
-    """The text of a lesson file, for error messages with line numbers.
-
-    Attributes:
-        path: path of the file.
-        text: its contents.
-    """
+    """The text of a lesson file, for error messages with line numbers."""
 
     def __init__(self, path: Path, text: str) -> None:
         self.path, self.text = path, text
@@ -99,12 +93,7 @@ MISSING = object()
 
 
 class Table:
-    """A table of a TOML lesson file, which keeps track of the keys that were read and reports where errors are.
-
-    Attributes:
-        source: the file.
-        place: location of the table in the file.
-    """
+    """A table of a TOML lesson file, which keeps track of the keys that were read and reports where errors are."""
 
     def __init__(self, source: Source, place: Place, data: Any) -> None:
         """Wrap ``data``, the table at ``place``.
@@ -125,7 +114,6 @@ class Table:
         return key in self._data
 
     def error(self, key: str, what: str) -> LessonError:
-        """Return an error about one of the table's keys."""
         return self.source.error((*self.place, key) if key else self.place, what)
 
     def any(self, key: str, default: Any = MISSING) -> Any:
@@ -232,7 +220,6 @@ class Table:
         return float(values[0]), float(values[1])
 
     def table(self, key: str, default: Any = MISSING) -> Table:
-        """Read a nested table."""
         return Table(self.source, (*self.place, key), self.any(key, default))
 
     def tables(self, key: str, default: Any = MISSING) -> list[Table]:

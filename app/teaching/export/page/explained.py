@@ -92,9 +92,7 @@ class ShownUpdate:
 
     Attributes:
         view: its view at the last stage and the pass shown.
-        numbers: all of its numbers.
         group: index of the prompt whose completions are shown, if they have several tokens.
-        label: its name.
         id: unique among the updates on the page.
     """
 
@@ -112,11 +110,6 @@ class ShownUpdate:
         """Prepare ``step`` for a page.
 
         Args:
-            origin: the run before its first update.
-            step: the record.
-            explained: the collector of explanations.
-            label: name of the update.
-            id: unique among the updates on the page.
             passed: the pass, counted from 0; None for the last.
             group: the prompt, counted from 0.
 
@@ -147,7 +140,6 @@ class ShownUpdate:
 
     @property
     def step(self) -> Step:
-        """The recorded update that is shown."""
         return self.numbers.step
 
     @property
@@ -162,7 +154,6 @@ class ShownUpdate:
 
     @property
     def rows(self) -> list[int]:
-        """The rows of the completions shown."""
         wanted = self.step.group == self.group if self.long else np.ones(len(self.step.group), dtype=bool)
         return [int(row) for row in np.flatnonzero(wanted)]
 

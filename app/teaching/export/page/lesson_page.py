@@ -176,7 +176,6 @@ def _text(lesson: Lesson, step: LessonStep) -> Markup:
 
 
 def _words(lesson: Lesson) -> list[Term]:
-    """Return every term in the text of the lesson."""
     return terms(lesson, most=sum(len(step.text) for step in lesson.steps))
 
 

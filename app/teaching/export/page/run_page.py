@@ -31,7 +31,6 @@ def run_page(path: Path, updates: range | None, *, passed: int | None = None, gr
     """Return the page of a run.
 
     Args:
-        path: path of the run file.
         updates: the updates shown; None for the last one.
         passed: the inner pass, counted from 0; None for the last.
         group: the prompt whose tokens are shown, counted from 0.

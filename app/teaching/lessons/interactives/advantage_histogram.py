@@ -144,7 +144,6 @@ class AdvantageHistogram(Interactive):
         return rows
 
     def _sentence(self, found: OfAction, drawn: bool) -> str:
-        """Return a summary of the action's mean advantage and of the advantages it received."""
         answers = found.answers()
         own, average = float(found.batches.action_rewards[found.action]), found.batches.expected
         if own > average:

@@ -39,10 +39,8 @@ def distribution(
     Args:
         chart: the chart, whose title is also the name of the bars.
         heights: height of each bar (A,).
-        names: names of the actions.
         meaning: meaning that gives the colour of the bars.
         beside: another distribution, drawn as thin frames.
-        more: further series, for example a reference level.
         ringed: whether a ring marks the selected bar.
         labelled: whether the axis has the label "action". In a short chart, the bars need that space.
     """
@@ -96,7 +94,6 @@ def signed_bars(
         low, high: ends of the vertical axis.
         up, down: meanings that give the colours of bars above and below 0.
         levels: height of a dotted line at each bar (n,), or None.
-        more: further series.
         labelled: whether the horizontal axis has the label "sample".
     """
     count = len(heights)
@@ -206,7 +203,6 @@ def compared(
         heights: name of a series -> its heights (n,). A series without heights has no bars.
         names: names of the n positions.
         label: what a position is.
-        y: the vertical axis.
         reach: a value that the vertical axis includes if it has an open end.
         spans: ends of the whiskers, or None.
     """

@@ -96,7 +96,6 @@ def over_beta(
 
 
 def _table(lines: Sequence[Line]) -> tuple[list[Column], Rows]:
-    """Return one row per β with the results of each curve."""
     columns = [Column("beta", tr("KL weight β"), chars=7), *(Column(line.name, line.spoken, chars=9) for line in lines)]
     return columns, [[beta, *(float(line.y[n]) for line in lines)] for n, beta in enumerate(BETAS)]
 

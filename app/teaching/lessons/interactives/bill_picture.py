@@ -83,7 +83,6 @@ class BillPicture(QWidget):
         self.update()
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale."""
         if (theme, scale) != (self.theme, self.factor):
             self.theme, self.factor = theme, scale
             self.updateGeometry()
@@ -91,11 +90,9 @@ class BillPicture(QWidget):
 
     @property
     def block(self) -> Block | None:
-        """The open block."""
         return self.blocks[self.chosen] if self.blocks else None
 
     def choose(self, place: int) -> None:
-        """Open a block."""
         if 0 <= place < len(self.blocks):
             self.chosen = place
             self.opened.emit(place)

@@ -176,5 +176,4 @@ def _last_clipped(view: StepView) -> float:
 
 
 def _reach(ratio: float) -> float:
-    """Return an axis limit that includes ``ratio``."""
     return WIDEST if ratio <= WIDEST else float(math.ceil(ratio))

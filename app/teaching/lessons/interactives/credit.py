@@ -57,7 +57,6 @@ class Credit(ManyRuns[tuple[Settings], Lengths]):
 
     @property
     def lengths(self) -> Lengths | None:
-        """Results of all seeds under the settings shown."""
         return self.latest((self.settings,))
 
     def keys(self, settings: Settings) -> Sequence[tuple[Settings]]:

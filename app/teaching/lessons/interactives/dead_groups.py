@@ -40,7 +40,6 @@ PLACES = 101
 
 @lru_cache(maxsize=64)
 def first_update(settings: Settings) -> Step:
-    """Return the first update of a run under ``settings``."""
     return next(iter(learners.learner(settings)))
 
 

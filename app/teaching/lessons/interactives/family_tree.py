@@ -125,7 +125,6 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
 
     @property
     def result(self) -> Compared | None:
-        """Results so far of the comparison shown."""
         return self.latest((self.member.name, self.settings))
 
     @property
@@ -190,7 +189,6 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
         self.table.setFixedHeight(min(wanted, round(TABLE * self.height())))
 
     def _adds(self, path: str) -> object:
-        """Return the table cell with the contribution of a switch."""
         found = self.result
         if found is None or path not in found.turned:
             return Marked("…", "muted")
@@ -265,7 +263,6 @@ def at_a_glance(one: Member, settings: Settings) -> list[object]:
 
 
 def _values_text(values: tuple[object, ...]) -> str:
-    """Return the values of settings as text."""
     plain = {True: tr("on"), False: tr("off"), None: tr("nothing", "value")}
     words = [
         plain[value]

@@ -76,7 +76,6 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
 
     @property
     def _right(self) -> int:
-        """Index of the intended action."""
         return max(int(self.state["right"]), 1) - 1
 
     def keys(self, settings: Settings) -> Sequence[Key]:
@@ -84,7 +83,6 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
 
     @property
     def _key(self) -> Key:
-        """Key of the results for the page shown."""
         return self.keys(self.settings)[0]
 
     @property
@@ -118,7 +116,6 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def _draw(self, view: View) -> str:
-        """Draw the dials or the remedies, and return their values or the remedy that helps."""
         self.train(view.wanted)
         self.dials.set_look(view.theme, view.scale)
         on_dials = self.shows == "dials"
@@ -205,7 +202,6 @@ class Dials(QWidget):
             grid.addLayout(cell, place // COLUMNS, place % COLUMNS)
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale."""
         for name in TITLES:
             self.twins[name].set_look(theme, scale)
             self.heads[name].setFont(theme.font("strong", scale))
@@ -224,7 +220,6 @@ class Dials(QWidget):
             self.twins[name].refresh()
 
     def summary_of(self, name: str) -> str:
-        """Return a dial's name and last value as text."""
         series = self.plots[name].curves[0].series
         last = float(series.values[-1]) if len(series) else math.nan
         value = percent(last) if _is_share(name) else shown(last)

@@ -111,7 +111,6 @@ class MemoryBill(ManyRuns[str, Counted]):
         self.lay_out(self.total, (self._stack, 1), self.formula, self._switches, self._line_of(KNOBS), spacing=6)
 
     def _line_of(self, names: Sequence[str]) -> QHBoxLayout:
-        """Return the control rows ``names`` side by side."""
         return across(*((self.rows[name], 1) for name in names), margins=0, spacing=24)
 
     # -- state ---------------------------------------------------------------------------------------------------------

@@ -99,7 +99,6 @@ class Pretrained(SampledAnswers):
         }
 
     def _paid(self) -> float:
-        """Return the number of rewarded answers in the current update."""
         step = self.workspace.view.step.step
         return math.nan if step is None else float((step.rewards > 0).sum())
 

@@ -124,7 +124,6 @@ class RatioExplorer(Interactive):
 
 
 def _summary_of(found: Ratios, ratio: np.ndarray) -> str:
-    """Return a sentence about the ``ratio`` of each action (A,)."""
     low, high = found.bounds
     outside = tr("{ratio} of {count} outside {low} to {high}").format(
         ratio=found.outside(ratio), count=len(ratio), low=shown(low, 2), high=shown(high, 2)

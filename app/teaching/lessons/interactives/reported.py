@@ -89,7 +89,6 @@ class Reported(Interactive):
         self.said[self.twin] = "; ".join(f"{name} {shown(low)} → {shown(high)}%" for name, low, high in found)
 
     def rows(self, view: View) -> list[list[object]]:
-        """Return one row per watched prompt at the current update."""
         step, origin = view.step.step, view.run.origin
         if step is None or step.watched_tokens is None:
             return []

@@ -89,7 +89,6 @@ class SweetSpot(ManyRuns[Settings, float]):
 
     @property
     def _measured(self) -> list[float]:
-        """The points of the curve so far."""
         return self.results(self.keys(self._base)[0])
 
     # -- drawing -------------------------------------------------------------------------------------------------------

@@ -290,7 +290,6 @@ def _temperature_table(lines: Sequence[Line]) -> tuple[list[Column], Rows]:
 
 
 def sentence_of_groups(settings: Settings, here: Mapping[str, float]) -> str:
-    """Return a sentence about the bandit's groups at the temperature in ``settings``."""
     return tr(
         "T = {temperature}: {different} of {size} answers in a group differ, {live} of the groups live, "
         "mean reward {reward}."

@@ -17,7 +17,6 @@ class Bill:
     """Memory of a training setup, compared with the same setup with all four models of PPO.
 
     Attributes:
-        training: the training setup.
         blocks: the memory of this setup, one block for each item.
         all_four: the memory of the setup with critic, reward model and reference.
     """

@@ -98,7 +98,6 @@ class Ratios:
         return 1 - float(self.objective.clip_low), 1 + float(self.objective.clip_high)
 
     def outside(self, ratio: np.ndarray) -> int:
-        """Return the number of ratios outside the bounds."""
         low, high = self.bounds
         return int(((ratio < low) | (ratio > high)).sum())
 

@@ -21,12 +21,10 @@ class Member:
     """A node of the family tree.
 
     Attributes:
-        name: name used in the field.
         year: year of the paper.
         parent: name of the direct ancestor; empty for the first member.
         preset: name of the preset in :data:`PRESETS` with its switches.
         idea: its contribution, in one sentence.
-        source: paper.
     """
 
     name: str

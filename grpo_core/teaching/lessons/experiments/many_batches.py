@@ -46,7 +46,6 @@ class OfAction:
     """The samples of one action in many groups.
 
     Attributes:
-        batches: all groups.
         action: the action, counted from 0.
         batch, place: (n,) integer, group and position of each sample.
         advantage: (n,).
