@@ -72,8 +72,6 @@ class AdvantageHistogram(Interactive):
         self._drawn: tuple[Settings, bytes, int] | None = None
         self.found: OfAction | None = None
 
-    # -- state ---------------------------------------------------------------------------------------------------------
-
     def _take(self) -> None:
         self.rewards.chosen = max(self.state["action"] - 1, 0)
         self.bar, self.found = None, None
@@ -110,8 +108,6 @@ class AdvantageHistogram(Interactive):
             there = np.flatnonzero(found.counts)
             self.bar = int(there[0 if self.state["bar"] == "lowest" else -1])
         return found
-
-    # -- drawing -------------------------------------------------------------------------------------------------------
 
     def _draw(self, view: View) -> str:
         self.groups.set_look(view.theme, view.scale)

@@ -127,8 +127,6 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
     def of_many_runs(self) -> Sequence[TwinStack]:
         return self.twins
 
-    # -- state ---------------------------------------------------------------------------------------------------------
-
     def _take(self) -> None:
         self._names = self.state["curves"][: len(MEANINGS)]
 
@@ -196,8 +194,6 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
             if gaps
             else tr("Training…")
         )
-
-    # -- answers -------------------------------------------------------------------------------------------------------
 
     def _gap(self, name: str) -> float:
         """Return the largest difference between a curve's KL and the theoretical KL."""

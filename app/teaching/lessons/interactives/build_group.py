@@ -75,8 +75,6 @@ class BuildGroup(Interactive):
         first = across(Label(self.above.title, name="section"), self.how, None, spacing=8)
         self.lay_out(first, (self.above, 1), Label(self.below.title, name="section"), (self.below, 1), self.note)
 
-    # -- state ---------------------------------------------------------------------------------------------------------
-
     def _take(self) -> None:
         self._before = self._taken
         self.rewards = self._taken = np.array(self.state["rewards"], dtype=float)
@@ -132,8 +130,6 @@ class BuildGroup(Interactive):
         return tr("Rewards {rewards}; advantages {a}. {text}").format(
             rewards=rewards, a=listed(shown(float(a)) for a in self.now), text=self.note.text()
         )
-
-    # -- answers and input ---------------------------------------------------------------------------------------------
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         return {

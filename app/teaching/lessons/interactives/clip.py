@@ -111,8 +111,6 @@ class Clip(Interactive):
     def _spoken_pass(self, position: int) -> str:
         return tr("{passed} of {passes}").format(passed=position, passes=self.slider.maximum())
 
-    # -- what it shows -------------------------------------------------------------------------------------------------
-
     def _draw(self, view: View) -> str:
         step, numbers, objective = view.step.step, view.step.numbers, view.step.objective
         if step is None or numbers is None:
@@ -144,8 +142,6 @@ class Clip(Interactive):
             min=shown(float(ratio.min()), 2),
             max=shown(float(ratio.max()), 2),
         )
-
-    # -- answers and input ---------------------------------------------------------------------------------------------
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         view = self.workspace.view.step

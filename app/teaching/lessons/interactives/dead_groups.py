@@ -94,8 +94,6 @@ class DeadGroups(Interactive):
         drag = across(self.name, (self.slider, 1))
         self.lay_out((self.tiles, 3), drag, self.note, (self.curve, 2), spacing=6)
 
-    # -- what it shows -------------------------------------------------------------------------------------------------
-
     def _take(self) -> None:
         self._wanted, self._before = None, self._base
 
@@ -132,8 +130,6 @@ class DeadGroups(Interactive):
             groups=groups,
             theory=theory,
         )
-
-    # -- answers and input ---------------------------------------------------------------------------------------------
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         def dead(settings: Settings) -> float:

@@ -56,8 +56,6 @@ class FairRace(ManyRuns[RacePlan, Digest]):
         self.lay_out(self.head, (twin, 1), self.note)
         twin.title.hide()
 
-    # -- state ---------------------------------------------------------------------------------------------------------
-
     def _take(self) -> None:
         self._before = self.plan
 
@@ -106,8 +104,6 @@ class FairRace(ManyRuns[RacePlan, Digest]):
         if alike:
             sentences.append(tr("The same runs: {alike}.").format(alike="; ".join(alike)))
         return " ".join(sentences)
-
-    # -- answers -------------------------------------------------------------------------------------------------------
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         def best(name: str, plan: RacePlan | None = None) -> float:

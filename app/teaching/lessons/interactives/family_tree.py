@@ -107,8 +107,6 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
         across(self.tree, (right, 1), on=self, margins=0, spacing=12)
         self.member = member(FIRST)
 
-    # -- state ---------------------------------------------------------------------------------------------------------
-
     def _take(self) -> None:
         self.member = member(self.state["member"])
         self.tree.show_only(None if self.state["all"] else {*FEW, self.member.name})
@@ -144,8 +142,6 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
             "{members}: {seeds} seeds each, {left} switches to go…",
             self._left,
         ).format(members=against, seeds=SEEDS, left=self._left)
-
-    # -- drawing -------------------------------------------------------------------------------------------------------
 
     def _draw(self, view: View) -> str:
         self.train(view.wanted)
@@ -223,8 +219,6 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
             count=len(found.own.seeds),
             change=signed(float(found.change.mean())),
         )
-
-    # -- answers -------------------------------------------------------------------------------------------------------
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         found = self.result

@@ -72,8 +72,6 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
         self._stack = pages(self.dials, self.twin)
         self.lay_out((self._stack, 1), self.note, spacing=6)
 
-    # -- state ---------------------------------------------------------------------------------------------------------
-
     @property
     def _right(self) -> int:
         return max(int(self.state["right"]), 1) - 1
@@ -113,8 +111,6 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
             len(SEEDS),
         ).format(seeds=len(SEEDS), done=max(len(self.runs) - 1, 0), all=len(REMEDIES))
 
-    # -- drawing -------------------------------------------------------------------------------------------------------
-
     def _draw(self, view: View) -> str:
         self.train(view.wanted)
         self.dials.set_look(view.theme, view.scale)
@@ -152,8 +148,6 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
 
     def _mean(self, name: str) -> float:
         return float(np.nan_to_num(right_at_end(self.runs[name], self._right)).mean())
-
-    # -- answers -------------------------------------------------------------------------------------------------------
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         whole = len(self.runs) == 1 + len(REMEDIES)

@@ -113,8 +113,6 @@ class MemoryBill(ManyRuns[str, Counted]):
     def _line_of(self, names: Sequence[str]) -> QHBoxLayout:
         return across(*((self.rows[name], 1) for name in names), margins=0, spacing=24)
 
-    # -- state ---------------------------------------------------------------------------------------------------------
-
     def _take(self) -> None:
         try:
             training = replace(PPO, **{name: self.state[name] for name in ROWS})
@@ -162,8 +160,6 @@ class MemoryBill(ManyRuns[str, Counted]):
         except SettingsError as error:
             self.rows[name].refuse(str(error))
         self.touched.emit()
-
-    # -- drawing -------------------------------------------------------------------------------------------------------
 
     def _draw(self, view: View) -> str:
         what = self.shows

@@ -83,8 +83,6 @@ class Pretrained(SampledAnswers):
             len(judged),
         ).format(update=step.step, right=int(judged.sum()), count=len(judged), dead=int(dead.sum()), groups=len(dead))
 
-    # -- answers -------------------------------------------------------------------------------------------------------
-
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         def run() -> RunHandle:
             return self.workspace.view.run

@@ -58,8 +58,6 @@ class RatioExplorer(Interactive):
         self._moves: list[tuple[int, float]] = []
         self.ratios_now: Ratios | None = None
 
-    # -- state ---------------------------------------------------------------------------------------------------------
-
     def _take(self) -> None:
         action, prob = self.state["action"], self.state["probability"]
         self._moves = [] if math.isnan(prob) else [(action - 1, prob)]
@@ -80,8 +78,6 @@ class RatioExplorer(Interactive):
         else:
             self._moves.append((action, prob))
         self.touched.emit()
-
-    # -- drawing -------------------------------------------------------------------------------------------------------
 
     def _draw(self, view: View) -> str:
         now, what = view.step.now, self.shows

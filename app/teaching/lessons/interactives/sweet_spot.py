@@ -67,8 +67,6 @@ class SweetSpot(ManyRuns[Settings, float]):
         row = across(self.name, (self.slider, 1))
         self.lay_out((self.twin, 1), row, self.note, spacing=6)
 
-    # -- state ---------------------------------------------------------------------------------------------------------
-
     def _take(self) -> None:
         self._wanted = None
 
@@ -90,8 +88,6 @@ class SweetSpot(ManyRuns[Settings, float]):
     @property
     def _measured(self) -> list[float]:
         return self.results(self.keys(self._base)[0])
-
-    # -- drawing -------------------------------------------------------------------------------------------------------
 
     def _draw(self, view: View) -> str:
         if view.run.origin.settings != self._base:
@@ -165,8 +161,6 @@ class SweetSpot(ManyRuns[Settings, float]):
             span=(0.0, 0.1),
             places=(0.0, 1.0),
         )
-
-    # -- answers and input ---------------------------------------------------------------------------------------------
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         def best() -> float:

@@ -50,8 +50,6 @@ class WhoseWords(SampledAnswers):
         super()._build()
         self._shares: dict[Settings, np.ndarray] = {}
 
-    # -- drawing -------------------------------------------------------------------------------------------------------
-
     @staticmethod
     def _cells(step: Step, row: int, origin: Origin) -> list[object]:
         return [question_text(step, int(step.group[row]), origin), marked(decode(step.tokens[row][step.there[row]]))]
@@ -90,8 +88,6 @@ class WhoseWords(SampledAnswers):
             share=f"{100 * tool_share(step):.0f}",
             mask=tr("which the loss leaves out") if step.settings.language.mask_tool else tr("which the loss counts"),
         )
-
-    # -- answers -------------------------------------------------------------------------------------------------------
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         def view() -> View:
