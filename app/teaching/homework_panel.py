@@ -1,6 +1,4 @@
-"""The panel for a class's homework: one row per student, and the distribution of predicted answers to the chosen
-question.
-"""
+"""The panel for a class's homework: one row per student, and how often each answer to a question was predicted."""
 
 from __future__ import annotations
 

@@ -55,10 +55,7 @@ class Ending(QWidget):
     def show_lesson(
         self, lesson: Lesson, placed: Mapping[int, Placed], following: Lesson | None, theme: Theme, scale: float
     ) -> None:
-        """Show the results of the predictions in ``lesson``, and offer ``following`` as the next lesson.
-
-        ``placed`` contains the predictions by step, counted from 0.
-        """
+        """Show the results of the predictions ``placed``, by step, and offer ``following`` as the next lesson."""
         self.result.setFont(theme.font("number", scale))
         for label in (self.analogy, self.missed):
             label.setFont(theme.font("body", scale * 1.15))
@@ -93,10 +90,7 @@ class Ending(QWidget):
 
 
 def result_of(lesson: Lesson, placed: Mapping[int, Placed]) -> str:
-    """Return a message stating how many of the lesson's predictions were right and how many were close.
-
-    Skipped questions do not count.
-    """
+    """Return how many of the lesson's predictions were right and how many were close, without skipped questions."""
     made = [one for one in placed.values() if one.guess is not None]
     right, close = sum(one.right for one in made), sum(one.close for one in made)
     if lesson.questions and not made:

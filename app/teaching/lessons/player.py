@@ -109,10 +109,7 @@ class LessonPlayer(QObject):
 
     @property
     def covered(self) -> bool:
-        """Whether the step is waiting for a prediction.
-
-        Until the user predicts or skips, the page shows the step's opening.
-        """
+        """Whether the step is waiting for a prediction. Until there is one, the page shows the step's opening."""
         return self.step.predict is not None and self.place not in self.placed
 
     @property
@@ -283,10 +280,7 @@ class LessonPlayer(QObject):
 
     @property
     def _film(self) -> range:
-        """The updates from the opening of the question to its answer.
-
-        The range is empty if the question has no starting update.
-        """
+        """The updates from the opening of the question to its answer; empty if the question has no starting update."""
         predict, opening = self.step.predict, self.step.opening
         if predict is None or predict.start is None or opening is None:
             return range(0)

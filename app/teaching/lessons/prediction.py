@@ -58,10 +58,7 @@ def result_text(prediction: Prediction, value: float) -> str:
 
 
 def verdict(prediction: Prediction, placed: Placed, *, for_class: bool = False) -> str:
-    """Return a sentence about the result once the run has computed it.
-
-    With ``for_class``, a skipped question is not mentioned.
-    """
+    """Return a sentence about the result; ``for_class``, it does not mention that a question was skipped."""
     if placed.value is None:
         return tr("The run is being computed.")
     if placed.value != placed.value:

@@ -133,10 +133,7 @@ class LessonProgress:
         return self._write()
 
     def score(self, lesson: str) -> tuple[int, int]:
-        """Return the numbers of right predictions and of all predictions placed in a lesson.
-
-        Skipped questions do not count.
-        """
+        """Return the numbers of right predictions and of all those placed in a lesson, without skipped questions."""
         placed = [entry for entry in self.history if entry.lesson == lesson and not entry.skipped]
         return sum(entry.right for entry in placed), len(placed)
 

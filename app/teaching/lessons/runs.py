@@ -187,10 +187,7 @@ class SavedState:
         )
 
     def restore(self, workspace: Workspace, run_manager: RunManager) -> None:
-        """Restore the state unless the run has been closed in the meantime.
-
-        Call this only while nothing is training.
-        """
+        """Restore the state, while nothing is training, unless the run has been closed in the meantime."""
         if self.run not in workspace.runs:
             return
         run_manager.show(self.run)
@@ -206,8 +203,7 @@ class LessonDocks(Protocol):
     def show(self, panels: Sequence[str], scale: float, *, picture: bool = True, run: bool = True) -> None:
         """Arrange the window for the lesson, with or without its own ``picture``, and with ``panels`` next to it.
 
-        ``scale`` is the user's scale. ``run`` is whether the lesson shows its run. ``again`` rearranges the panels even
-        if they are already shown.
+        ``scale`` is the user's scale. ``run`` is whether the lesson shows its run.
         """
 
     def give_back(self) -> None:

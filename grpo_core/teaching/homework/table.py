@@ -168,10 +168,7 @@ class Collected:
 
 
 def _counted(placed: Sequence[HomeworkAnswer]) -> dict[str, Any]:
-    """Return names, counts, and the number of correct answers.
-
-    Numeric predictions are grouped in ranges of equal width.
-    """
+    """Return names, counts and numbers of correct answers. Numbers are grouped in ranges of equal width."""
     if placed and placed[0].kind in ("number", "ghost"):
         guesses = np.array([float(f"{answer.guess:.9g}") for answer in placed])  # equal to rounding is equal
         count = min(RANGES, len(np.unique(guesses)))

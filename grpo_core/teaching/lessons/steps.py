@@ -106,10 +106,7 @@ class Steps:
         return self._replaced(t, POLICIES[t.word("policy", tuple(POLICIES), "bandit")](), "settings")
 
     def _replaced(self, t: Table, base: Settings, key: str) -> Settings:
-        """Return ``base`` with the settings under ``key`` applied.
-
-        Invalid settings are reported as errors of the file.
-        """
+        """Return ``base`` with the settings under ``key``, and report invalid ones as errors of the file."""
         table = t.table(key, {})
         try:
             return base.replace(table.plain())

@@ -46,10 +46,7 @@ class Explained:
         return self._places[key]
 
     def packed(self) -> str:
-        """Return all explanations, including those of their inputs, as compressed JSON.
-
-        It needs no escaping in HTML.
-        """
+        """Return all explanations, and those of their inputs, as compressed JSON, which needs no escaping in HTML."""
         rows = []
         place = 0
         while place < len(self.nodes):  # the list grows as inputs are added

@@ -101,10 +101,7 @@ MOST_POINTS = 600
 
 
 def timeline(series: Mapping[str, np.ndarray], updates: Sequence[int], labels: Mapping[int, str]) -> Markup:
-    """Return drawings of every known series (U,), in which value n belongs to update n + 1.
-
-    ``labels`` are the names of the ``updates``.
-    """
+    """Return drawings of every known series (U,), whose value n belongs to update n + 1, and links to ``updates``."""
     drawn = [_figure(name, series[name], updates) for name in SHOWN if name in series and _known(series[name])]
     links = [element("li", element("a", labels[number], href="#" + f"update-{number}")) for number in updates]
     return section(

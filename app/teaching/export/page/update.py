@@ -126,10 +126,7 @@ def _table(update: ShownUpdate) -> Markup:
 
 
 def _late(column: step_table.Column) -> str | None:
-    """Return the CSS class of a column that is revealed after the first stage.
-
-    The class is named after the stage that reveals it. None for a column whose values are not explained.
-    """
+    """Return the CSS class of a column, which names the stage that reveals it; None if its values are not explained."""
     if not column.explained:
         return None
     stage = next((stage for stage, seen in UNTIL.items() if column.name in seen), Stage.UPDATE)
@@ -275,10 +272,7 @@ def tokens(update: ShownUpdate) -> Markup | None:
 
 
 def _levels(values: np.ndarray, tint: Tint, limit: float) -> np.ndarray:
-    """Return tint levels (B, T), integers from −LEVELS to LEVELS.
-
-    The sign gives the colour, the magnitude its strength.
-    """
+    """Return tint levels (B, T), integers from −LEVELS to LEVELS, whose sign gives the colour."""
     shares = np.nan_to_num(np.asarray(values, dtype=float) / limit).ravel().tolist()
     levels = [round(LEVELS * strength(share)) * (1 if share >= 0 else -1) for share in shares]
     return np.array(levels, dtype=int).reshape(np.shape(values))

@@ -167,10 +167,7 @@ def ratio_bars(ratio: np.ndarray, names: Sequence[str], limits: tuple[float, flo
 
 
 def histogram(counts: np.ndarray, edges: np.ndarray, label: str, chosen: int | None) -> BarPicture:
-    """Return a histogram of ``counts`` (n,) between ``edges`` (n + 1,).
-
-    Bars below, around and above zero differ in colour and fill.
-    """
+    """Return a histogram of ``counts`` (n,) between ``edges`` (n + 1,), whose bars differ below, around and above 0."""
     below, above = edges[1:] <= 0, edges[:-1] >= 0
     kinds = (("push_down", "outline", below), ("push_up", "filled", above), ("dead", "filled", ~below & ~above))
     bars = [

@@ -66,10 +66,7 @@ class BillPicture(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
     def show_blocks(self, blocks: Sequence[Block], all_of_them: Sequence[Block] = ()) -> None:
-        """Draw ``blocks``.
-
-        Models that are only in ``all_of_them``, because they are switched off, are drawn as dashed frames.
-        """
+        """Draw ``blocks``, and as dashed frames the models that are only in ``all_of_them``: they are switched off."""
         on = {block.model for block in blocks}
         self.blocks = sorted(blocks, key=lambda block: [*MODELS, block.model].index(block.model))
         self._off = [block for block in all_of_them if block.model not in on]

@@ -142,9 +142,7 @@ class BuildGroup(Interactive):
         }
 
     def _scale(self) -> float:
-        """Return the last sample's advantage divided by what it would be with the mean of the full group as the
-        baseline.
-        """
+        """Return the last sample's advantage divided by what it would be with the full group's mean as the baseline."""
         usual = of_group(self._objective.replace(baseline="group_mean"), self.rewards)[-1]
         return float(self.now[-1] / usual) if usual else float("nan")
 

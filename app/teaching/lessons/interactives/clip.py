@@ -41,10 +41,7 @@ def at_ratios(objective: Objective, ratios: tuple[float, ...], sign: float) -> T
 
 
 def corners(objective: Objective) -> dict[tuple[int, str], bool]:
-    """Return whether clipping stops the gradient in each of the four cases outside the clip range.
-
-    The keys are (sign of A, side of the range).
-    """
+    """Return, by (sign of A, side of the clip range), whether clipping stops the gradient outside the range."""
     low, high = max(1 - objective.clip_low, 0) / 2, 1 + 2 * objective.clip_high
     stopped: dict[tuple[int, str], bool] = {}
     for sign in (1, -1):

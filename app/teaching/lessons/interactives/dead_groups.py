@@ -59,10 +59,7 @@ def chance_of(settings: Settings) -> float:
 
 
 def over_chance(size: int, chance: float, dead: int, groups: int) -> LinePicture:
-    """Return a chart of the expected share of dead groups of ``size``, with a point for the counted share.
-
-    The x axis is the chance of a right answer.
-    """
+    """Return a chart of dead groups over the chance of a right answer: their expected share, and the counted one."""
     places = np.linspace(0, 1, PLACES)
     expected = np.array([dead_share(p, size) for p in places])
     return LinePicture(

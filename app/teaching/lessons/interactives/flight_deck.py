@@ -85,10 +85,7 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
 
     @property
     def audit(self) -> np.ndarray:
-        """Probability of the right action before training and after every update (U + 1,).
-
-        The array is empty if they have not been computed yet.
-        """
+        """Probability of the right action at the start and after every update (U + 1,); empty if not computed yet."""
         return next((found for _, found in self.results(self._key) if isinstance(found, np.ndarray)), NOTHING)
 
     @property
@@ -159,10 +156,7 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
         }
 
     def computed(self, key: Key, poll: Poll) -> Iterator[tuple[str, np.ndarray | Ensemble]]:
-        """Yield the audit and, if remedies are tried, the runs under each.
-
-        If the run has no such action, yield nothing.
-        """
+        """Yield the audit and, if remedies are tried, the runs under each; nothing if the run has no such action."""
         settings, right, treat = key
         if settings.is_language or right >= settings.bandit.actions:
             return
@@ -238,8 +232,5 @@ def _is_share(name: str) -> bool:
 
 
 def _most_entropy(view: View) -> float:
-    """Return the upper end of the entropy dial, slightly above the entropy of a uniform policy.
-
-    The dial thus shows how concentrated a policy has become.
-    """
+    """Return the upper end of the entropy dial, slightly above the entropy of a uniform policy."""
     return math.log(view.run.origin.settings.bandit.actions) * 1.02

@@ -33,10 +33,7 @@ class ChainProgress:
     paid: np.ndarray
 
     def needed(self) -> np.ndarray:
-        """Return the number of updates until each seed's expected share of correct decisions is :data:`ENOUGH`, (S,).
-
-        Infinite if it never does.
-        """
+        """Return the updates until each seed's share of correct decisions is :data:`ENOUGH`, (S,); inf if never."""
         there = self.right >= ENOUGH
         return np.where(there.any(axis=0), there.argmax(axis=0), np.inf)
 
