@@ -53,7 +53,7 @@ def lesson_titles() -> tuple[Lesson, ...]:
 
 @cache
 def vocabulary(panels: tuple[str, ...]) -> Vocabulary:
-    """Return the names that lesson files can use; ``panels`` are the ids of the panels that they can show."""
+    """Return the names that lesson files can use. ``panels`` are the ids of the panels that they can show."""
     from app.teaching.lessons.interactives.table import INTERACTIVES
 
     terms = {name.casefold() for entry in glossary() for name in (entry.id, entry.title, entry.symbol, *entry.also)}

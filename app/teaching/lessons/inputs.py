@@ -127,7 +127,7 @@ class Options(Input):
 
     @property
     def _chosen(self) -> int | None:
-        """Index of the chosen option; None until one is chosen."""
+        """Index of the chosen option. None until one is chosen."""
         return None if self.guess is None else self._guesses.index(round(self.guess))
 
     def choose(self, place: int) -> None:

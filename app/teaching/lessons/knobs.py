@@ -43,7 +43,7 @@ class Knobs(QWidget):
         self._row.setSpacing(8 if upright else 16)
 
     def show_knobs(self, paths: tuple[str, ...], settings: Settings, touched: bool) -> None:
-        """Show the knobs for ``paths`` with the values in ``settings``; they can be reset if one was ``touched``."""
+        """Show the knobs for ``paths`` with the values in ``settings``. They can be reset if one was ``touched``."""
         if tuple(self.rows) != paths:
             self._rebuild(paths, settings)
         for path, row in self.rows.items():

@@ -280,7 +280,7 @@ class LessonPlayer(QObject):
 
     @property
     def _film(self) -> range:
-        """The updates from the opening of the question to its answer; empty if the question has no starting update."""
+        """The updates from the opening of the question to its answer. Empty if the question has no starting update."""
         predict, opening = self.step.predict, self.step.opening
         if predict is None or predict.start is None or opening is None:
             return range(0)

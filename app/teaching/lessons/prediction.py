@@ -58,7 +58,7 @@ def result_text(prediction: Prediction, value: float) -> str:
 
 
 def verdict(prediction: Prediction, placed: Placed, *, for_class: bool = False) -> str:
-    """Return a sentence about the result; ``for_class``, it does not mention that a question was skipped."""
+    """Return a sentence about the result. ``for_class``, it does not mention that a question was skipped."""
     if placed.value is None:
         return tr("The run is being computed.")
     if placed.value != placed.value:

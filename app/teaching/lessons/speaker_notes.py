@@ -25,7 +25,7 @@ def notes_of(step: LessonStep, lesson: Lesson, place: int) -> str:
 
 
 def plan_of(lesson: Lesson, place: int) -> str:
-    """Return in words the minutes planned for step ``place`` and those elapsed after it; empty without a plan."""
+    """Return in words the minutes planned for step ``place`` and those elapsed after it. Empty without a plan."""
     if not lesson.steps[place].minutes:
         return ""
     over = sum(step.minutes for step in lesson.steps[: place + 1])

@@ -290,7 +290,7 @@ class Steps:
 
 
 def _known_names(t: Table, key: str, known: Sequence[str], pattern: str) -> tuple[str, ...]:
-    """Read a list of names, each of which must be ``known``; ``pattern`` is the sentence about another one."""
+    """Read a list of names, each of which must be ``known``. ``pattern`` is the sentence about another one."""
     given = t.texts(key, ())
     for name in given:
         if name not in known:

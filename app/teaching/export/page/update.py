@@ -126,7 +126,7 @@ def _table(update: ShownUpdate) -> Markup:
 
 
 def _late(column: step_table.Column) -> str | None:
-    """Return the CSS class of a column, which names the stage that reveals it; None if its values are not explained."""
+    """Return the CSS class of a column, which names the stage that reveals it. None if its values are not explained."""
     if not column.explained:
         return None
     stage = next((stage for stage, seen in UNTIL.items() if column.name in seen), Stage.UPDATE)

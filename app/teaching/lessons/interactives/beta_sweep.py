@@ -164,7 +164,7 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
         return self._at_beta(theory[self.place])
 
     def _values(self, name: str, key: str) -> np.ndarray:
-        """Return the "kl" or the "reward" of a curve at every β (n,), averaged over its runs; NaN if not known yet."""
+        """Return the "kl" or the "reward" of a curve at every β (n,), averaged over its runs. NaN if not known yet."""
         known = [means[key] for means in self.results((self.settings, name))]
         return np.array([*known, *[math.nan] * (len(BETAS) - len(known))])
 

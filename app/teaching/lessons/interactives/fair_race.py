@@ -129,5 +129,5 @@ class FairRace(ManyRuns[RacePlan, Digest]):
 
 
 def _best(runs: Ensemble) -> float:
-    """Return the final probability of the best action, averaged over the seeds; a diverged seed counts as 0."""
+    """Return the final probability of the best action, averaged over the seeds. A diverged seed counts as 0."""
     return float(np.mean(runs.counted("best_prob")[-1]))

@@ -85,7 +85,7 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
 
     @property
     def audit(self) -> np.ndarray:
-        """Probability of the right action at the start and after every update (U + 1,); empty if not computed yet."""
+        """Probability of the right action at the start and after every update (U + 1,). Empty if not computed yet."""
         return next((found for _, found in self.results(self._key) if isinstance(found, np.ndarray)), NOTHING)
 
     @property
@@ -156,7 +156,7 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
         }
 
     def computed(self, key: Key, poll: Poll) -> Iterator[tuple[str, np.ndarray | Ensemble]]:
-        """Yield the audit and, if remedies are tried, the runs under each; nothing if the run has no such action."""
+        """Yield the audit and, if remedies are tried, the runs under each. Nothing if the run has no such action."""
         settings, right, treat = key
         if settings.is_language or right >= settings.bandit.actions:
             return

@@ -125,7 +125,7 @@ def nine_tenths_at(right_shares: np.ndarray) -> float:
 
 
 def lowest_after(right_shares: np.ndarray) -> float:
-    """Return the lowest share of right answers in a batch after the first with nine out of ten; NaN without one."""
+    """Return the lowest share of right answers in a batch after the first with nine out of ten. NaN without one."""
     reached = np.flatnonzero(right_shares >= GOAL)
     after = right_shares[reached[0] + 1 :] if reached.size else np.empty(0)
     return float(after.min()) if after.size else math.nan

@@ -128,7 +128,7 @@ class Reported(Interactive):
         return math.nan if right is None else float(sum(right))
 
     def _right_at(self, step: Step | None) -> list[bool] | None:
-        """Return whether each watched prompt is answered correctly before ``step``; None if that was not recorded."""
+        """Return whether each watched prompt is answered correctly before ``step``. None if that was not recorded."""
         origin = self.workspace.view.run.origin
         if step is None or step.watched_tokens is None:
             return None

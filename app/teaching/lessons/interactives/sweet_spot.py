@@ -37,7 +37,7 @@ RIGHT = 1
 
 
 def at_chance(settings: Settings, chance: float) -> Settings:
-    """Return ``settings`` with the initial probability ``chance`` of the right answer; the bias is on the wrong one."""
+    """Return ``settings`` with the initial probability ``chance`` of the right answer. The bias is on the wrong one."""
     return settings.replace({"task.bias": -bias_of(chance)})
 
 

@@ -114,7 +114,7 @@ def tool_share(step: Step | None) -> float:
 
 
 def tool_logp(step: Step | None) -> float:
-    """Return the mean log π of the tool's tokens before the update, in nats; NaN if there are none."""
+    """Return the mean log π of the tool's tokens before the update, in nats. NaN if there are none."""
     tool = None if step is None else step.there & ~written(step.tokens, step.there)
     return math.nan if step is None or tool is None or not tool.any() else float(step.logp[0][tool].mean())
 

@@ -200,11 +200,11 @@ class Compared:
 
     @property
     def change(self) -> np.ndarray:
-        """The final :data:`MEASURE` of the member minus that of its ancestor, (S,); NaN for the first member."""
+        """The final :data:`MEASURE` of the member minus that of its ancestor, (S,). NaN for the first member."""
         return _change(self.before, self.own)
 
     def share(self, path: str) -> np.ndarray:
-        """Return the part of :attr:`change` that a switch adds after all earlier ones, (S,); NaN without its runs."""
+        """Return the part of :attr:`change` that a switch adds after all earlier ones, (S,). NaN without its runs."""
         return _change(*self._around(path))
 
     def same(self, path: str = "") -> bool:
