@@ -5,24 +5,26 @@ The keys for moving through a lesson work while one is open, with priority over 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from app.commands.command import Command
 from app.commands.conditions import Conditions
 from app.commands.menu_paths import EXPORT, LESSON, LESSONS, PRESENTING
 from app.commands.targets import CommandTargets
-from app.teaching.controllers.homework import HOLDS, HomeworkController
+from app.teaching.controllers.homework import HOLDS
 from app.teaching.controllers.lessons import LessonController
-from app.teaching.controllers.presenter import Presenter
 from app.teaching.lessons.catalogue import lesson_titles
 from grpo_core.text import tr
 
+if TYPE_CHECKING:
+    from app.teaching.teaching import Teaching
 
-def presenting_commands(targets: CommandTargets, presenter: Presenter, lessons: LessonController) -> list[Command]:
-    """Return the commands of the View > Presenting menu."""
-    player = targets.player
-    blank, ring, speaker = presenter.blank, presenter.ring, presenter.speaker
+
+def teaching_commands(part: Teaching, targets: CommandTargets) -> list[Command]:
+    """Return the commands of the part for teaching."""
+    presenter, lessons, homework, player = part.presenter, part.lessons, part.homework, targets.player
+    blank, ring, speaker, needs_lesson = presenter.blank, presenter.ring, presenter.speaker, lessons.needs_lesson
     when = Conditions(targets)
 
     def forward() -> None:
@@ -42,7 +44,21 @@ def presenting_commands(targets: CommandTargets, presenter: Presenter, lessons: 
     def can_leave() -> str:
         return "" if presenter.active else tr("Nobody is presenting.")
 
+    def can_export_page() -> str:
+        """Check that a lesson is open, or that the update shown can be explained and was trained by this program."""
+        return "" if lessons.is_open else when.needs_own_update() or when.not_at_start()
+
     return [
+        Command(id="export_handout", subject="lessons", text=tr("Export handout…"), after="export_film", menu=EXPORT,
+                run=part.ask_handout, blocked=needs_lesson,
+                tip=tr("Write the questions of the lesson that is open as pages to print, without their answers.")),
+        Command(id="export_page", subject="lessons", text=tr("Export page…"), after="export_handout", menu=EXPORT,
+                run=part.ask_page, blocked=can_export_page,
+                tip=tr("Write the lesson that is open, or the update shown, as one HTML file that explains its "
+                    "numbers.")),
+        Command(id="export_simulator", subject="lessons", text=tr("Export simulator…"), after="export_page",
+                menu=EXPORT, run=part.ask_simulator,
+                tip=tr("Write the bandit as one HTML file that computes in a browser, also on a phone.")),
         Command(id="present", subject="lessons", text=tr("Present", "verb"), menu=PRESENTING, run=presenter.toggle,
                 shortcuts=("F5",), checked=lambda: presenter.active,
                 tip=tr("Full screen for a projector; with two screens, the speaker gets a separate window.")),
@@ -71,32 +87,15 @@ def presenting_commands(targets: CommandTargets, presenter: Presenter, lessons: 
         Command(id="present.leave", subject="lessons", listed=False, text=tr("End presenting"), menu=PRESENTING,
                 run=presenter.leave, shortcuts=("Esc",), context="present", divided=True, blocked=can_leave,
                 tip=tr("Return to the window as it was.")),
-    ]  # fmt: skip # table, one row per line
-
-
-def lesson_commands(
-    presenter: Presenter, lessons: LessonController, homework: HomeworkController, rehearse: Callable[[], None]
-) -> list[Command]:
-    blank, needs_lesson = presenter.blank, lessons.needs_lesson
-
-    def next_step() -> None:
-        if not blank.lift():  # on a blank screen the first press only brings the picture back
-            lessons.player.next()
-
-    def previous_step() -> None:
-        if not blank.lift():
-            lessons.player.back()
-
-    return [
         Command(id="lessons", subject="lessons", text=tr("All lessons"), menu=LESSONS, run=lessons.show,
                 shortcuts=("Ctrl+L",),
                 tip=tr("Answer questions with a prediction, try things out, and see the answers in live numbers.")),
         *_opening(lessons),
         Command(id="lesson.next", subject="lessons", listed=False, text=tr("Next step of the lesson"), menu=LESSON,
-                run=next_step, shortcuts=("Right", "Space", "PgDown"), context="lesson", blocked=needs_lesson,
+                run=forward, shortcuts=("Right", "Space", "PgDown"), context="lesson", blocked=needs_lesson,
                 tip=tr("Go one step further; an open question asks for a prediction once, and is then skipped.")),
         Command(id="lesson.back", subject="lessons", listed=False, text=tr("Step of the lesson before"), menu=LESSON,
-                run=previous_step,
+                run=back,
                 shortcuts=("Left", "PgUp"), context="lesson", blocked=needs_lesson, tip=tr("Go one step back.")),
         Command(id="lesson.skip", subject="lessons", listed=False, text=tr("Skip the question"), menu=LESSON,
                 run=lessons.player.skip, shortcuts=("S",),
@@ -116,7 +115,7 @@ def lesson_commands(
                 tip=tr("Four lessons one after the other: rewards in a group, silent groups, clipping, a fooled "
                        "checker.")),
         Command(id="lesson.rehearse", subject="lessons", text=tr("Rehearse the lesson"), menu=LESSONS,
-                run=rehearse, blocked=needs_lesson,
+                run=part.rehearse, blocked=needs_lesson,
                 tip=tr("Run the open lesson under six seeds, to check answers, reveals and times before class.")),
         Command(id="homework.save", subject="lessons", text=tr("Save my homework…"), menu=LESSONS,
                 run=homework.ask_save, blocked=lambda: homework.blocked, divided=True, tip=HOLDS),
@@ -143,31 +142,3 @@ def _opening(lessons: LessonController) -> list[Command]:
         )
         for lesson in lesson_titles()
     ]
-
-
-def export_entries(
-    targets: CommandTargets,
-    lessons: LessonController,
-    ask_handout: Callable[[], None],
-    ask_page: Callable[[], None],
-    ask_simulator: Callable[[], None],
-) -> list[Command]:
-    """Return the commands that export a handout, a page or the simulator."""
-    when = Conditions(targets)
-
-    def can_export_page() -> str:
-        """Check that a lesson is open, or that the update shown can be explained and was trained by this program."""
-        return "" if lessons.is_open else when.needs_own_update() or when.not_at_start()
-
-    return [
-        Command(id="export_handout", subject="lessons", text=tr("Export handout…"), after="export_film", menu=EXPORT,
-                run=ask_handout, blocked=lessons.needs_lesson,
-                tip=tr("Write the questions of the lesson that is open as pages to print, without their answers.")),
-        Command(id="export_page", subject="lessons", text=tr("Export page…"), after="export_handout", menu=EXPORT,
-                run=ask_page, blocked=can_export_page,
-                tip=tr("Write the lesson that is open, or the update shown, as one HTML file that explains its "
-                    "numbers.")),
-        Command(id="export_simulator", subject="lessons", text=tr("Export simulator…"), after="export_page",
-                menu=EXPORT, run=ask_simulator,
-                tip=tr("Write the bandit as one HTML file that computes in a browser, also on a phone.")),
-    ]  # fmt: skip # table, one row per line

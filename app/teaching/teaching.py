@@ -13,7 +13,7 @@ from app.commands.command import Command
 from app.controllers.export import file_name
 from app.part import WindowPart
 from app.settings.files import exists
-from app.teaching.commands import export_entries, lesson_commands, presenting_commands
+from app.teaching.commands import teaching_commands
 from app.teaching.controllers.homework import HomeworkController
 from app.teaching.controllers.lessons import LessonController
 from app.teaching.controllers.presenter import Presenter
@@ -68,11 +68,7 @@ class Teaching(WindowPart, Takeover):
     # -- the rows ------------------------------------------------------------------------------------------------------
 
     def commands(self) -> list[Command]:
-        return [
-            *export_entries(self._program, self.lessons, self.ask_handout, self.ask_page, self.ask_simulator),
-            *presenting_commands(self._program, self.presenter, self.lessons),
-            *lesson_commands(self.presenter, self.lessons, self.homework, self.rehearse),
-        ]
+        return teaching_commands(self, self._program)
 
     def commands_made(self, by_id: Any) -> None:
         self.presenter.speaker.use_commands(by_id)

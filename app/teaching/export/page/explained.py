@@ -47,12 +47,7 @@ class Explained:
 
     def packed(self) -> str:
         """Return all explanations, and those of their inputs, as compressed JSON, which needs no escaping in HTML."""
-        rows = []
-        place = 0
-        while place < len(self.nodes):  # the list grows as inputs are added
-            rows.append(self._row(*self.nodes[place]))
-            place += 1
-        return packed(rows)
+        return packed([self._row(*node) for node in self.nodes])  # the list grows as inputs are added
 
     def _row(self, update: ShownUpdate, node: Node) -> dict[str, object]:
         inputs: list[object] = [self._input(update, quantity) for quantity in node.inputs[:MOST_INPUTS]]
@@ -89,6 +84,7 @@ class ShownUpdate:
 
     Attributes:
         view: its view at the last stage and the pass shown.
+        passed: that pass, counted from 0.
         group: index of the prompt whose completions are shown, if they have several tokens.
         id: unique among the updates on the page.
     """
@@ -133,16 +129,8 @@ class ShownUpdate:
             )
         self.view = StepView(origin, step, Stage.UPDATE, passed)
         assert self.view.numbers is not None
-        self.numbers, self.group, self.label, self.id, self._explained = self.view.numbers, group, label, id, explained
-
-    @property
-    def step(self) -> Step:
-        return self.numbers.step
-
-    @property
-    def passed(self) -> int:
-        """The pass shown, counted from 0."""
-        return self.view.passed
+        self.step, self.passed, self.numbers, self.group = step, passed, self.view.numbers, group
+        self.label, self.id, self._explained = label, id, explained
 
     @property
     def long(self) -> bool:

@@ -102,7 +102,8 @@ MOST_POINTS = 600
 
 def timeline(series: Mapping[str, np.ndarray], updates: Sequence[int], labels: Mapping[int, str]) -> Markup:
     """Return drawings of every known series (U,), whose value n belongs to update n + 1, and links to ``updates``."""
-    drawn = [_figure(name, series[name], updates) for name in SHOWN if name in series and _known(series[name])]
+    known = [name for name in SHOWN if name in series and np.isfinite(series[name]).any()]
+    drawn = [_figure(name, series[name], updates) for name in known]
     links = [element("li", element("a", labels[number], href="#" + f"update-{number}")) for number in updates]
     return section(
         "timeline",
@@ -111,10 +112,6 @@ def timeline(series: Mapping[str, np.ndarray], updates: Sequence[int], labels: M
         element("p", tr("The updates on this page:")) if len(links) > 1 else None,
         element("ul", *links, class_="places") if len(links) > 1 else None,
     )
-
-
-def _known(values: np.ndarray) -> bool:
-    return bool(np.isfinite(values).any())
 
 
 def _figure(name: str, values: np.ndarray, updates: Sequence[int]) -> Markup:

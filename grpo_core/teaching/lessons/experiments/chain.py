@@ -33,7 +33,7 @@ class ChainProgress:
     paid: np.ndarray
 
     def needed(self) -> np.ndarray:
-        """Return the updates until each seed's share of correct decisions is :data:`ENOUGH`, (S,). Infinite if never."""
+        """Return how many updates each seed needs until its share is :data:`ENOUGH`, (S,). Infinite if it never is."""
         there = self.right >= ENOUGH
         return np.where(there.any(axis=0), there.argmax(axis=0), np.inf)
 
