@@ -55,7 +55,7 @@ class Teaching(WindowPart, Takeover):
         self.presenter = Presenter(window, workspace, program.look, program.paths.config / "notes.txt", self)
         self.lessons = LessonController(program, self.presenter.speaker, self)
         self.lesson_recovery = LessonRecovery(program, self.lessons, self)
-        self.homework = HomeworkController(window, self.lessons, self)
+        self.homework = HomeworkController(program, self.lessons, self)
         self.rehearsal: RehearsalWindow | None = None
         program.exports.subject = self._film_subject
         workspace.mode.takeover = self
@@ -177,37 +177,33 @@ class Teaching(WindowPart, Takeover):
         """Ask for a file, and write the students' handout of the open lesson."""
         lesson = self.lessons.player.lesson
         if lesson is not None:
-            suggestion = str(Path.home() / file_name(lesson.title)) + ".pdf"
-            target = self._program.exports.ask_file(tr("Export handout"), suggestion, HANDOUTS)
-            if target is not None:
-                written = tr("{target} holds the handout.").format(target=target)
-                self._program.exporter.begin(target, written, "handout", self.lessons.called, "--force")
+            name, written = file_name(lesson.title) + ".pdf", tr("{target} holds the handout.")
+            self._export(tr("Export handout"), name, HANDOUTS, written, "handout", self.lessons.called)
 
     def ask_page(self) -> None:
         """Ask for a file, and write the open lesson, or the current update, as a self-contained web page."""
-        lesson, exports, exporter = self.lessons.player.lesson, self._program.exports, self._program.exporter
-        suggestion = (
-            exports.suggestion(tr("Page"), ".html")
-            if lesson is None
-            else str(Path.home() / file_name(lesson.title)) + ".html"
-        )
-        target = exports.ask_file(tr("Export page"), suggestion, PAGES)
-        if target is None:
-            return
-        written = tr("{target} holds the page.").format(target=target)
+        lesson, exports, written = self.lessons.player.lesson, self._program.exports, tr("{target} holds the page.")
         if lesson is not None:
-            exporter.begin(target, written, "page", "--lesson", self.lessons.called, "--force")
+            name = file_name(lesson.title) + ".html"
+            self._export(tr("Export page"), name, PAGES, written, "page", "--lesson", self.lessons.called)
             return
-        view = self._program.workspace.view
-        passed = () if view.step.step is None else ("--pass", str(view.step.passed + 1))
-        exporter.start(target, written, "--updates", str(view.cursor.step), *passed, "--force", command="page")
+        target = exports.ask_file(tr("Export page"), exports.suggestion(tr("Page"), ".html"), PAGES)
+        if target is not None:
+            view, written = self._program.workspace.view, written.format(target=target)
+            asked = ["--updates", str(view.cursor.step)]
+            asked += [] if view.step.step is None else ["--pass", str(view.step.passed + 1)]
+            self._program.exporter.start(target, written, *asked, "--force", command="page")
 
     def ask_simulator(self) -> None:
         """Ask for a file, and write the simulator as a self-contained web page."""
-        target = self._program.exports.ask_file(tr("Export simulator"), str(Path.home() / "simulator.html"), PAGES)
+        written = tr("{target} holds the simulator.")
+        self._export(tr("Export simulator"), "simulator.html", PAGES, written, "page", "--simulator")
+
+    def _export(self, title: str, name: str, kind: str, written: str, *arguments: str) -> None:
+        """Ask for a file, and have a process write it with these arguments."""
+        target = self._program.exports.ask_file(title, str(Path.home() / name), kind)
         if target is not None:
-            written = tr("{target} holds the simulator.").format(target=target)
-            self._program.exporter.begin(target, written, "page", "--simulator", "--force")
+            self._program.exporter.begin(target, written.format(target=target), *arguments, "--force")
 
     def _film_subject(self) -> tuple[str, str] | None:
         lesson = self.lessons.player.lesson

@@ -19,7 +19,6 @@ from app.teaching.lessons.prediction import Placed
 from app.teaching.panel_rows import HOMEWORK, LESSON
 from app.theme.file_dialogs import file_to_save, folder_to_use
 from app.theme.labels import Label
-from app.window.main_window import MainWindow
 from grpo_core.regular_file import write_whole
 from grpo_core.teaching.homework import Homework, HomeworkError, answer_to
 from grpo_core.teaching.homework.file import ENDING, LONGEST_NAME, LONGEST_TEXT
@@ -27,6 +26,7 @@ from grpo_core.teaching.lessons import Lesson
 from grpo_core.text import language, tr
 
 if TYPE_CHECKING:  # panels are imported only when they are created
+    from app.application import Application
     from app.teaching.homework_panel import HomeworkPanel
 
 FILES = tr("Homework (*.json)")
@@ -35,9 +35,9 @@ FILES = tr("Homework (*.json)")
 class HomeworkController(QObject):
     """Saves the predictions of this session to a file, and starts reading a folder of such files."""
 
-    def __init__(self, window: MainWindow, lessons: LessonController, parent: QObject | None = None) -> None:
+    def __init__(self, program: Application, lessons: LessonController, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._window, self._lessons = window, lessons
+        self._window, self._exports, self._lessons = program.window, program.exports, lessons
         self._name = ""
         self._process: ExportProcess | None = None
 
@@ -117,10 +117,9 @@ class HomeworkController(QObject):
         panel = self._window.panels.of(HOMEWORK)
         if panel.folder is None:
             return
-        suggestion = str(panel.folder / "homework.csv")
-        name, _ = file_to_save(self._window, tr("Save table"), suggestion, CSV)
-        if name:
-            self._read(panel, panel.folder, Path(name) if Path(name).suffix else Path(name).with_suffix(".csv"))
+        target = self._exports.ask_file(tr("Save table"), str(panel.folder / "homework.csv"), CSV)
+        if target is not None:
+            self._read(panel, panel.folder, target)
 
     @Slot(object)
     def _on_given(self, result: dict[str, Any]) -> None:

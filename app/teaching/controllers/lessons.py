@@ -22,7 +22,6 @@ from app.teaching.lessons.progress import LessonProgress
 from app.teaching.lessons.speaker_notes import speaker_notes
 from app.teaching.panel_rows import LESSON
 from app.teaching.presenting.speaker import SpeakerWindow
-from app.theme.file_dialogs import file_to_save
 from app.widgets.panel import in_window
 from grpo_core.teaching.lessons import Lesson
 from grpo_core.text import tr
@@ -40,7 +39,7 @@ class LessonController(QObject):
     def __init__(self, program: Application, speaker: SpeakerWindow, parent: QObject | None = None) -> None:
         super().__init__(parent)
         window, workspace, paths = program.window, program.workspace, program.paths
-        self._window, self._workspace, self._speaker = window, workspace, speaker
+        self._window, self._workspace, self._speaker, self._exports = window, workspace, speaker, program.exports
         self.progress = LessonProgress(paths.data / "lessons.json")
         self._layout = LessonLayout(window, window.docks, window.saved_docks)
         self.player = LessonPlayer(
@@ -133,9 +132,8 @@ class LessonController(QObject):
     def ask_export(self) -> None:
         """Ask for a file, and write all predictions made on this machine to it."""
         suggestion = str(Path.home() / "predictions.csv")
-        name, _ = file_to_save(self._window, tr("Export predictions"), suggestion, CSV)
-        if name:
-            target = Path(name) if Path(name).suffix else Path(name).with_suffix(".csv")
+        target = self._exports.ask_file(tr("Export predictions"), suggestion, CSV)
+        if target is not None:
             refusal = self.progress.export(target)
             if refusal:
                 self._window.messages.say(refusal, Severity.ERROR)
