@@ -5,25 +5,29 @@ The keys for moving through a lesson work while one is open, with priority over 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 from app.commands.command import Command
 from app.commands.conditions import Conditions
 from app.commands.menu_paths import EXPORT, LESSON, LESSONS, PRESENTING
 from app.commands.targets import CommandTargets
-from app.teaching.controllers.homework import HOLDS
+from app.teaching.controllers.homework import HOLDS, HomeworkController
 from app.teaching.controllers.lessons import LessonController
+from app.teaching.controllers.presenter import Presenter
 from app.teaching.lessons.catalogue import lesson_titles
 from grpo_core.text import tr
 
-if TYPE_CHECKING:
-    from app.teaching.teaching import Teaching
 
-
-def teaching_commands(part: Teaching, targets: CommandTargets) -> list[Command]:
-    """Return the commands of the part for teaching."""
-    presenter, lessons, homework, player = part.presenter, part.lessons, part.homework, targets.player
+def teaching_commands(
+    targets: CommandTargets,
+    presenter: Presenter,
+    lessons: LessonController,
+    homework: HomeworkController,
+    runs: Mapping[str, Callable[[], None]],
+) -> list[Command]:
+    """Return the commands of the part. ``runs`` are the functions of the part itself, by the id of their command."""
+    player = targets.player
     blank, ring, speaker, needs_lesson = presenter.blank, presenter.ring, presenter.speaker, lessons.needs_lesson
     when = Conditions(targets)
 
@@ -50,14 +54,14 @@ def teaching_commands(part: Teaching, targets: CommandTargets) -> list[Command]:
 
     return [
         Command(id="export_handout", subject="lessons", text=tr("Export handout…"), after="export_film", menu=EXPORT,
-                run=part.ask_handout, blocked=needs_lesson,
+                run=runs["export_handout"], blocked=needs_lesson,
                 tip=tr("Write the questions of the lesson that is open as pages to print, without their answers.")),
         Command(id="export_page", subject="lessons", text=tr("Export page…"), after="export_handout", menu=EXPORT,
-                run=part.ask_page, blocked=can_export_page,
+                run=runs["export_page"], blocked=can_export_page,
                 tip=tr("Write the lesson that is open, or the update shown, as one HTML file that explains its "
                     "numbers.")),
         Command(id="export_simulator", subject="lessons", text=tr("Export simulator…"), after="export_page",
-                menu=EXPORT, run=part.ask_simulator,
+                menu=EXPORT, run=runs["export_simulator"],
                 tip=tr("Write the bandit as one HTML file that computes in a browser, also on a phone.")),
         Command(id="present", subject="lessons", text=tr("Present", "verb"), menu=PRESENTING, run=presenter.toggle,
                 shortcuts=("F5",), checked=lambda: presenter.active,
@@ -115,7 +119,7 @@ def teaching_commands(part: Teaching, targets: CommandTargets) -> list[Command]:
                 tip=tr("Four lessons one after the other: rewards in a group, silent groups, clipping, a fooled "
                        "checker.")),
         Command(id="lesson.rehearse", subject="lessons", text=tr("Rehearse the lesson"), menu=LESSONS,
-                run=part.rehearse, blocked=needs_lesson,
+                run=runs["lesson.rehearse"], blocked=needs_lesson,
                 tip=tr("Run the open lesson under six seeds, to check answers, reveals and times before class.")),
         Command(id="homework.save", subject="lessons", text=tr("Save my homework…"), menu=LESSONS,
                 run=homework.ask_save, blocked=lambda: homework.blocked, divided=True, tip=HOLDS),

@@ -68,7 +68,13 @@ class Teaching(WindowPart, Takeover):
     # -- the rows ------------------------------------------------------------------------------------------------------
 
     def commands(self) -> list[Command]:
-        return teaching_commands(self, self._program)
+        runs = {
+            "lesson.rehearse": self.rehearse,
+            "export_handout": self.ask_handout,
+            "export_page": self.ask_page,
+            "export_simulator": self.ask_simulator,
+        }
+        return teaching_commands(self._program, self.presenter, self.lessons, self.homework, runs)
 
     def commands_made(self, by_id: Any) -> None:
         self.presenter.speaker.use_commands(by_id)
