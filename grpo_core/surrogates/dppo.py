@@ -67,19 +67,6 @@ def explained_clip(t: Reading) -> Expression:
     )
 
 
-def script(o: Objective) -> Script:
-    """Return DPPO as code for an exported script. The slope with respect to log π is the weight times A."""
-    return Script(
-        constants={"CLIP_LOW": o.clip_low, "CLIP_HIGH": o.clip_high},
-        lines=(
-            "moved = np.exp(logp) - np.exp(OLD_LOGP)  # in probability, not in ratio",
-            "clipped = (((A > 0) & (moved > CLIP_HIGH)) | ((A < 0) & (moved < -CLIP_LOW))) & MASK",
-            "slope = np.where(clipped, 0.0, np.exp(log_ratio)) * A  # a constant weight times A",
-            "surrogate = slope * logp",
-        ),
-    )
-
-
 def terms(o: Objective) -> tuple[Term, ...]:
     """Return the terms of sg(r) A log π and the condition under which the push goes on."""
     bound = f"{o.clip_high:.6g}" if o.clip_low == o.clip_high else rf"{o.clip_high:.6g} \,|\, {o.clip_low:.6g}"
@@ -111,6 +98,14 @@ SURROGATE = with_held_weight(
         ),
     ),
     knobs=("clip_low", "clip_high"),
-    script=script,
+    script=lambda o: Script(
+        constants={"CLIP_LOW": o.clip_low, "CLIP_HIGH": o.clip_high},
+        lines=(
+            "moved = np.exp(logp) - np.exp(OLD_LOGP)  # in probability, not in ratio",
+            "clipped = (((A > 0) & (moved > CLIP_HIGH)) | ((A < 0) & (moved < -CLIP_LOW))) & MASK",
+            "slope = np.where(clipped, 0.0, np.exp(log_ratio)) * A  # a constant weight times A",
+            "surrogate = slope * logp",
+        ),
+    ),
     terms=terms,
 )
