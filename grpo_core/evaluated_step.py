@@ -48,11 +48,8 @@ class EvaluatedStep:
         step: the update, or for another objective its counterfactual version.
         objective: the settings of the loss.
         recorded: whether the objective is the one that the update ran under.
+        precision: relative accuracy to expect of numbers in the record's dtype.
     """
-
-    step: Step
-    objective: Objective
-    recorded: bool
 
     def __init__(self, step: Step, objective: Objective | None = None) -> None:
         self.recorded = objective is None or objective == step.settings.objective
@@ -62,15 +59,11 @@ class EvaluatedStep:
             step = dataclasses.replace(recompute.under(step, objective), settings=settings, measurements=kept)
         self.step = step
         self.objective = step.settings.objective
+        self.precision = step.precision
         self._terms: dict[int, Terms] = {}
         self._gradients: dict[int, tuple[np.ndarray, np.ndarray | None]] = {}
         self._whole_gradients: dict[int, np.ndarray] = {}
         self._logit_gradients: dict[int, np.ndarray | None] = {}
-
-    @property
-    def precision(self) -> float:
-        """Relative accuracy to expect of numbers in the record's dtype."""
-        return self.step.precision
 
     def terms(self, passed: int) -> Terms:
         """Return the loss of a pass with all intermediate values."""
@@ -110,18 +103,13 @@ class EvaluatedStep:
     def scores(self) -> np.ndarray:
         """The values compared within a group: rewards (B,), minus the KL penalty if it is in the reward, or step
         rewards (B, T) with NaN where no step ends."""
-        if self.by_step:
+        if self.objective.credits_steps:
             return recompute.paid_for_steps(self.step)
         if not self.penalised:
             return self.step.rewards
         bare = dataclasses.replace(self.step, advantage=None)
         paid = recompute.advantage(bare, self.objective.replace(baseline="none", std="none"))
         return np.where(np.isnan(self.step.rewards), np.nan, paid)
-
-    @property
-    def by_step(self) -> bool:
-        """Whether rewards are given to steps of a completion rather than to entire completions."""
-        return self.objective.credits_steps
 
     @cached_property
     def step_scores(self) -> np.ndarray:
@@ -328,14 +316,9 @@ class EvaluatedStep:
     # -- an update that is known in part, as a language model's under other settings ---------------------------------
 
     @property
-    def complete(self) -> bool:
-        """Whether log π is recorded for the whole update: before each of its passes and after the last."""
-        return len(self.step.logp) == self.step.passes + 1
-
-    @property
     def passes(self) -> int:
         """Number of passes of the update, recorded or not."""
-        every = self.complete or self.step.settings.is_recorded
+        every = self.step.scored_after or self.step.settings.is_recorded
         return self.step.passes if every else self.step.settings.learner.mu
 
     def nearest_pass(self, passed: int) -> int:

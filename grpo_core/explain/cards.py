@@ -198,7 +198,9 @@ def dead_groups(n: Numbers, q: Quantity) -> Formula:
 
 
 def dead_group(n: Numbers, q: Quantity) -> Formula:
-    inputs = n.compared(q.group) if n.by_step else [Quantity("reward", row=row) for row in n.rows(q.group)]
+    inputs = (
+        n.compared(q.group) if n.objective.credits_steps else [Quantity("reward", row=row) for row in n.rows(q.group)]
+    )
     values = [n[i] for i in inputs]
     return Formula(
         symbol=rf"\mathrm{{dead}}_{{{(q.group or 0) + 1}}}",

@@ -108,7 +108,7 @@ class Numbers(EvaluatedStep):
     def compared(self, group: int | None) -> list[Quantity]:
         """Return the values compared within a group or within the batch: rewards of completions or of their steps."""
         rows = range(len(self.step.group)) if group is None else self.rows(group)
-        if self.by_step:
+        if self.objective.credits_steps:
             return [self.canonical(Quantity("step_reward", row=i, token=t)) for i in rows for t in self.visited(i)]
         return [Quantity("penalised_reward" if self.penalised else "reward", row=i) for i in rows]
 

@@ -75,7 +75,7 @@ def advantage(n: Numbers, q: Quantity) -> Formula:
 
     Without step rewards, explain the advantage of the completion.
     """
-    if not n.by_step or n.step.advantage is not None:
+    if not n.objective.credits_steps or n.step.advantage is not None:
         return advantages.advantage(n, q)
     inputs = [n.token("step_score", q, t) for t in n.visited(q.row) if t >= (q.token or 0)]
     subscript = "{i,u}" if n.long else "{i}"
@@ -100,7 +100,7 @@ def _of_steps(rule: Rule, what: str) -> Rule:
 
     def rule_of_steps(n: Numbers, q: Quantity) -> Formula:
         formula = rule(n, q)
-        return dataclasses.replace(formula, note=what, source=PAPER) if n.by_step else formula
+        return dataclasses.replace(formula, note=what, source=PAPER) if n.objective.credits_steps else formula
 
     return rule_of_steps
 

@@ -164,7 +164,7 @@ def lacking(n: Numbers, q: Quantity) -> str:
         return tr("the sampler's own log-probabilities were not recorded")
     if q.name == "step_reward" and step.step_rewards is None:
         return tr("the update has no rewards for steps")
-    if q.name == "step_score" and not n.by_step:
+    if q.name == "step_score" and not n.objective.credits_steps:
         return tr("rewards were given to whole completions (credit: outcome)")
     if q.name in ("value", "td_error") and step.values is None:
         return tr("there is no critic")

@@ -125,7 +125,10 @@ def direction(here: np.ndarray, there: np.ndarray) -> Direction:
 
 def compared(w: WhatIf, passed: int) -> tuple[Compared, ...]:
     """Return the rows of the comparison table: numbers of pass ``passed`` (0 = the first), and of the final policy."""
-    rows = [_row(w, name, title, help, decimals, passed) for name, title, help, decimals in ROWS]
+    rows = []
+    for name, title, help, decimals in ROWS:
+        ran, other = (NUMBERS[name](side, nearest) for side, nearest in w.passes(passed))
+        rows.append(Compared(name=name, title=title, help=help, ran=ran, other=other, decimals=decimals))
     ran, other = (_mean(side.step, side.gradient_parts(nearest)[1]) for side, nearest in w.passes(passed))
     if ran or other:
         help = tr("What the KL term alone does to a token's log π.")
@@ -133,24 +136,18 @@ def compared(w: WhatIf, passed: int) -> tuple[Compared, ...]:
     return tuple(row for row in (*rows, *_ends(w)) if row.ran is not None or row.other is not None)
 
 
-def _row(w: WhatIf, name: str, title: str, help: str, decimals: int, passed: int) -> Compared:
-    ran, other = (NUMBERS[name](side, nearest) for side, nearest in w.passes(passed))
-    return Compared(name=name, title=title, help=help, ran=ran, other=other, decimals=decimals)
-
-
 def _ends(w: WhatIf) -> list[Compared]:
     """Return the rows about the policy after the update.
 
     The numbers of an update that is only known up to its first pass are None.
     """
-    cards = [side.cards if side.complete else {} for side in w.sides]
+    cards = [side.cards if side.step.scored_after else {} for side in w.sides]
     rows = []
     for name, title, help in CARDS:
         ran, other = (None if np.isnan(c.get(name, np.nan)) else c[name] for c in cards)
         rows.append(Compared(name=name, title=title, help=help, ran=ran, other=other))
-    advantage = w.ran.advantage if w.ran.advantage.ndim > 1 else w.ran.advantage[:, None]
     for name, sign, title, help in CHANGES:
-        chosen = w.ran.step.mask & (np.sign(advantage) == sign)
+        chosen = w.ran.step.mask & (np.sign(w.ran.token_advantage) == sign)
         ran, other = (_moved(side, chosen) for side in w.sides)
         rows.append(Compared(name=name, title=title, help=help, ran=ran, other=other))
     return rows
@@ -158,7 +155,7 @@ def _ends(w: WhatIf) -> list[Compared]:
 
 def _moved(side: Numbers, chosen: np.ndarray) -> float | None:
     """Return the mean change of log π over the chosen tokens due to the complete update."""
-    if not side.complete or not chosen.any():
+    if not side.step.scored_after or not chosen.any():
         return None
     return float((side.step.logp[-1] - side.step.old_logp)[chosen].mean())
 

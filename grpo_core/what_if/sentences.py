@@ -63,7 +63,7 @@ def noted(w: WhatIf) -> tuple[Claim[Pair], ...]:
         claims.append(Same.of("divided_otherwise"))
     if ran.settings.is_recorded:
         claims.append(Same.of("where_it_stood"))
-    elif not w.other.complete:
+    elif not w.other.step.scored_after:
         claims.append(Same.of("first_pass_alone"))
     return tuple(claims)
 
@@ -188,7 +188,7 @@ def _reached(w: WhatIf) -> Iterator[Same]:
 
     Yields nothing unless the final policies of both updates are known.
     """
-    if not BY_SIZE[w.other.step.settings.optimizer.kind] or not (w.ran.complete and w.other.complete):
+    if not BY_SIZE[w.other.step.settings.optimizer.kind] or not (w.ran.step.scored_after and w.other.step.scored_after):
         return
     ran, other = (np.where(s.mask, s.logp[-1] - s.old_logp, 0.0) for s in (side.step for side in w.sides))
     ratio = direction(ran, other).ratio
@@ -197,7 +197,7 @@ def _reached(w: WhatIf) -> Iterator[Same]:
 
 
 def _ends(w: WhatIf, passed: int) -> Iterator[Same]:
-    if not w.other.complete or not w.ran.complete:
+    if not w.other.step.scored_after or not w.ran.step.scored_after:
         return
     ran, other = (side.step for side in w.sides)
     if np.array_equal(ran.logp[-1], other.logp[-1]):
