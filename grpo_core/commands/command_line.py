@@ -1,8 +1,9 @@
-"""Parts common to all command lines: exit codes and error messages."""
+"""Parts common to all command lines: exit codes, error messages, numbers and Ctrl-C."""
 
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -12,7 +13,8 @@ from grpo_core import parts
 
 FAILED, INTERRUPTED = 2, 130
 """Exit codes after an error that was reported in a message, and after Ctrl-C."""
-
+LARGEST = 10**12
+"""Upper limit, above any plausible number of updates, rows or seeds. A larger number is a typing error."""
 
 Run = Callable[[argparse.Namespace, Callable[[], None]], int]
 """The function of a command, given the options and ``poll``, which raises ``Cancelled`` after Ctrl-C."""
@@ -48,6 +50,38 @@ def add_options_of_parts(command: str, parser: argparse.ArgumentParser) -> None:
     for options in parts.rows("options"):
         if command in options:
             options[command](parser)
+
+
+def count(text: str) -> int:
+    """Parse a positive integer from a command-line argument.
+
+    Raises:
+        argparse.ArgumentTypeError: it is not a positive integer, or it is unreasonably large.
+    """
+    digits = len(text.lstrip("0"))
+    if not text.isascii() or not text.isdecimal() or not digits:
+        raise argparse.ArgumentTypeError(f"“{text[:40]}” is not a whole number of at least 1")
+    if digits > len(str(LARGEST)) or int(text) > LARGEST:
+        raise argparse.ArgumentTypeError(f"“{text[:40]}” is more than {LARGEST:,}")
+    return int(text)
+
+
+@contextmanager
+def interruptible() -> Iterator[Callable[[], bool]]:
+    """Context manager in which the first Ctrl-C only makes the yielded function return True. A second one has its usual
+    effect.
+    """
+    asked: list[int] = []
+
+    def ask(number: int, frame: object) -> None:
+        asked.append(number)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield lambda: bool(asked)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 _HARMLESS = "\n\t"

@@ -9,8 +9,7 @@ from grpo_core.arrays import clamp
 from grpo_core.config import Objective
 from grpo_core.expression import Expression, Reading
 from grpo_core.formula_term import ADVANTAGE, LOG_PROB, Term
-from grpo_core.surrogates.held_weight import with_held_weight
-from grpo_core.surrogates.surrogate import Clip, Ratio, Script
+from grpo_core.surrogates.surrogate import Clip, Ratio, Script, with_held_weight
 from grpo_core.text import tr
 from grpo_core.typeset import number, plain
 

@@ -10,8 +10,7 @@ import math
 from grpo_core.arrays import Array, as_array
 from grpo_core.expression import Expression, Reading
 from grpo_core.formula_term import ADVANTAGE, ratio_factor
-from grpo_core.surrogates.batch import Batch
-from grpo_core.surrogates.surrogate import Path, Ratio, Script, Surrogate
+from grpo_core.surrogates.surrogate import Batch, Path, Ratio, Script, Surrogate
 from grpo_core.text import tr
 from grpo_core.typeset import number, signed
 
