@@ -17,7 +17,7 @@ from grpo_core.config import Settings, settings_from_json
 from grpo_core.errors import GrpoError, NonFiniteError
 from grpo_core.record import ARRAYS, Step
 from grpo_core.text import tr
-from grpo_core.update_time import UpdateTime, UpdateTimeQuestion
+from grpo_core.update_time import RunQuestion, UpdateTime, UpdateTimeQuestion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,21 +152,10 @@ class Replayed:
         return cls(arrays=arrays, measurements=stored["measurements"])
 
 
-@dataclass(frozen=True, kw_only=True)
-class FirstAnswers:
-    """A request for the model's answers to the fixed prompts before any training, for a run without an update.
+class FirstAnswers(RunQuestion):
+    """A request for the model's answers to the fixed prompts before any training."""
 
-    Attributes:
-        run: id of the run.
-        step: the update before which the model answers.
-    """
-
-    run: str
-    step: int = 1
-
-    def to_json(self) -> str:
-        """Return the question as one line of JSON. The inverse of :func:`question_from_json`."""
-        return json.dumps({"run": self.run, "step": self.step, "first_answers": True}, sort_keys=True)
+    KIND = "first_answers"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,10 +203,9 @@ AnyAnswer: TypeAlias = Answer | Replayed | FixedAnswers | UpdateTime
 def question_from_json(text: str) -> AnyQuestion:
     """Restore a question of any kind from its line of JSON."""
     stored = json.loads(text)
-    if "first_answers" in stored:
-        return FirstAnswers(run=stored["run"], step=stored["step"])
-    if "update_time" in stored:
-        return UpdateTimeQuestion(run=stored["run"], step=stored["step"])
+    for kind in (FirstAnswers, UpdateTimeQuestion):
+        if kind.KIND in stored:
+            return kind(run=stored["run"], step=stored["step"])
     if "settings" in stored:
         return Replay(step=stored["step"], settings=settings_from_json(stored["settings"]))
     return Question(**stored)

@@ -11,26 +11,34 @@ import math
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from grpo_core.config import Settings
 from grpo_core.text import tr
 
 
 @dataclass(frozen=True, kw_only=True)
-class UpdateTimeQuestion:
-    """A request to measure how long an update takes on this machine, for a run without an update.
+class RunQuestion:
+    """A question about a run without an update.
 
     Attributes:
         run: id of the run.
-        step: the number of the next update.
+        step: number of the next update, before which the model answers.
     """
 
+    KIND: ClassVar[str]
     run: str
     step: int = 1
 
     def to_json(self) -> str:
         """Return the question as one line of JSON. The inverse of :func:`grpo_core.questions.question_from_json`."""
-        return json.dumps({"run": self.run, "step": self.step, "update_time": True}, sort_keys=True)
+        return json.dumps({"run": self.run, "step": self.step, self.KIND: True}, sort_keys=True)
+
+
+class UpdateTimeQuestion(RunQuestion):
+    """A request to measure how long an update takes on this machine."""
+
+    KIND = "update_time"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -44,10 +44,10 @@ class Instead(argparse.Action):
         namespace.instead = self._run
 
 
-def add_options_of_parts(command: str, parser: argparse.ArgumentParser) -> None:
-    """Add the options that parts contribute to a command of the lab."""
+def add_options_of_parts(command: str, parser: argparse.ArgumentParser, rows: Sequence[Any] | None = None) -> None:
+    """Add the options that parts contribute to a command of the lab. ``rows``: theirs; by default those of the core."""
     parser.set_defaults(instead=None)
-    for options in parts.rows("options"):
+    for options in parts.rows("options") if rows is None else rows:
         if command in options:
             options[command](parser)
 

@@ -263,11 +263,11 @@ def _side_by_side(
         )
 
 
-def band(values: np.ndarray, share: float = 0.5) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the median over the last axis, and the limits that contain the middle ``share`` of the runs.
+def band(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the median over the last axis, and the limits that contain the middle half of the runs.
 
     NaN for a limit between two infinities.
     """
     with np.errstate(invalid="ignore"):
-        low, middle, high = np.quantile(values, [(1 - share) / 2, 0.5, (1 + share) / 2], axis=-1)
+        low, middle, high = np.quantile(values, [0.25, 0.5, 0.75], axis=-1)
     return middle, low, high
