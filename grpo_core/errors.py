@@ -40,7 +40,6 @@ class SettingsError(GrpoError):
 
     Attributes:
         field: dotted name of the field, such as ``objective.beta``.
-        value: the value given.
         allowed: the allowed values, in words.
     """
 
@@ -64,7 +63,6 @@ class ShapeError(GrpoError):
 
     Attributes:
         argument: its parameter name.
-        shape: its shape.
         wanted: the expected shape, in words.
     """
 

@@ -46,7 +46,6 @@ class EvaluatedStep:
 
     Attributes:
         step: the update, or for another objective its counterfactual version.
-        objective: the settings of the loss.
         recorded: whether the objective is the one that the update ran under.
         precision: relative accuracy to expect of numbers in the record's dtype.
     """

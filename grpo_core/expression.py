@@ -48,7 +48,6 @@ class Reading(ABC):
     of the explanation.
 
     Attributes:
-        objective: the settings of the loss.
         index: index of a token in formulas: ``{i,t}``, or ``{i}`` if completions have one token.
         ratio_name, advantage_name: LaTeX symbols of the ratio at the objective's level, and of the advantage.
     """

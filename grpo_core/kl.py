@@ -51,7 +51,6 @@ class Distance:
 
     @property
     def value(self) -> float:
-        """The difference d."""
         return self.ref - self.now
 
     @property

@@ -44,7 +44,6 @@ class Level:
         the tokens.
 
         Args:
-            xp: the array library's namespace.
             per_token: (..., B, T), 0 in padding.
             length: at least 1, (..., B, 1), or one number that all completions share.
 

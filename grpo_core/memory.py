@@ -143,7 +143,6 @@ class Block:
     Attributes:
         model: policy, reference, reward model or critic.
         part: weights, gradients, optimizer states, activations, or keys and values.
-        bytes: its size.
         formula: the formula of the size, in words.
         estimate: whether it is based on an assumed shape rather than on the settings alone.
     """
@@ -156,7 +155,6 @@ class Block:
 
     @property
     def title(self) -> str:
-        """Model and part, as a title."""
         return f"{WORDS.get(self.model, self.model)}, {WORDS.get(self.part, self.part)}"
 
 

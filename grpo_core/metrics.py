@@ -21,8 +21,6 @@ class Metric:
     """Name and display properties of a series.
 
     Attributes:
-        title: the displayed name.
-        help: one sentence.
         short: a shorter name, for labels of curves; empty if no curve shows the series.
         symbol: its symbol, empty if it has none.
         unit: empty for a pure number.
@@ -125,7 +123,6 @@ def metrics(step: Step, *, terms: Callable[[int], Terms] | None = None) -> dict[
     """Return the scalars of one update, by name. NaN where the record lacks what they need.
 
     Args:
-        step: the update.
         terms: function that returns the loss of a pass (0 = the first), if it has already been evaluated.
     """
     return _named(step, {name: float(value) for name, value in _series(step, terms).items()})

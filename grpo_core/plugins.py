@@ -44,7 +44,6 @@ class Offer:
 
     Attributes:
         package: name of the distribution, in lower case, with hyphens.
-        version: version of the distribution.
         entry: name of the entry point, ``kind.name``.
         place: where the row is, ``module:object``.
     """
@@ -56,7 +55,6 @@ class Offer:
 
     @property
     def kind(self) -> str:
-        """The kind of row."""
         return self.entry.partition(".")[0]
 
     @property
@@ -72,7 +70,6 @@ class Rows(Mapping[str, T]):
         """Create a table.
 
         Args:
-            kind: kind of its rows.
             own: our rows by name.
             fault: function that returns why an object of a package is not a valid row, or an empty text.
             checks: where the checks of a row are, ``module:mapping`` (:mod:`grpo_core.testing`).

@@ -45,8 +45,6 @@ class Progress:
     """Progress of an update.
 
     Attributes:
-        step: number of the update.
-        phase: current phase of the computation.
         done: the token, chunk of rows or pass in progress, counted from 1; 0 in phases without a count.
         total: the largest value of ``done``; 0 in phases without a count.
         written: the completions of the watched group, during sampling and once afterwards; None if they are unchanged
@@ -81,7 +79,6 @@ class UpdateProgress:
     and phase.
 
     Args:
-        report: called with each report.
         clock: monotonic clock, in seconds.
         quiet: seconds of an update in which nothing is reported, 0 if every update is long; by default :data:`QUIET`.
         group: returns the index of the group whose completions are watched; called for every report.

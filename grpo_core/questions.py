@@ -49,7 +49,6 @@ class Answer:
         dist_logp: (T, V) the full distribution at each token's position; (T, 0) for a large vocabulary.
         top_tokens, top_logp: (T, k) the likeliest tokens at each position and their log-probabilities, in that order,
             if the distribution is not kept; only for display.
-        reward: its reward.
         parts: (K,) parts of the reward, before weighting.
     """
 
@@ -70,7 +69,6 @@ class Answer:
         return best, float(self.dist_logp[place, best])
 
     def to_json(self) -> str:
-        """Return the answer as one line of JSON. The inverse of :meth:`from_json`."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         return json.dumps({name: x.tolist() if isinstance(x, np.ndarray) else x for name, x in values.items()})
 
@@ -111,7 +109,6 @@ class Replay:
     settings: Settings
 
     def to_json(self) -> str:
-        """Return the question as one line of JSON. The inverse of :func:`question_from_json`."""
         return json.dumps({"step": self.step, "settings": self.settings.to_json()}, sort_keys=True)
 
 
@@ -169,7 +166,6 @@ class FixedAnswers:
     tokens: tuple[tuple[int, ...], ...]
 
     def to_json(self) -> str:
-        """Return the answer as one line of JSON. The inverse of :meth:`from_json`."""
         return json.dumps({"tokens": self.tokens})
 
     @classmethod
@@ -212,7 +208,6 @@ def question_from_json(text: str) -> AnyQuestion:
 
 
 def answer_from_json(question: AnyQuestion, text: str) -> AnyAnswer:
-    """Restore the answer to a question from its line of JSON."""
     if isinstance(question, FirstAnswers):
         return FixedAnswers.from_json(text)
     if isinstance(question, UpdateTimeQuestion):

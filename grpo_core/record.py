@@ -24,7 +24,6 @@ class Step:
 
     Attributes:
         step: number of the update, 1 for the first.
-        settings: the settings of the update.
         group: (B,) integer, index of each completion's prompt.
         row_id: (B,) integer, identifier of a completion across resampling.
         prompt_tokens: (P, T_prompt) integer, −1 in padding; None if prompts have no tokens.

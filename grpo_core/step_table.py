@@ -25,8 +25,6 @@ class Column:
 
     Attributes:
         name: the quantity's name in ``explain``; for columns without ``explained``, only a key.
-        title: the heading.
-        help: one sentence.
         symbol: its symbol, empty if it has none.
         explained: whether its cells can be explained.
         decimals: number of decimals shown by default; None for words and integers.
@@ -63,7 +61,6 @@ class GroupRow:
 
     Attributes:
         group: the prompt, counted from 0.
-        prompt: its text.
         size: number of its scored completions.
         mean, std: of the scored rewards; std with n − 1 unless the objective divides by n; NaN where undefined.
         dead: whether all rewards are equal.
@@ -138,8 +135,6 @@ def rows(
     sampling order.
 
     Args:
-        step: the update.
-        passed: the pass.
         objective: other settings, for a what-if; by default the update's own.
         origin: provides the text of prompts and tokens; without it their numbers are shown.
         only: the completion whose tokens are returned; by default all.

@@ -46,9 +46,7 @@ class UpdateTime:
     """Measured time of an update with the longest completions, in seconds.
 
     Attributes:
-        sampling: time for sampling the completions.
         learning: time for scoring and learning, in all passes.
-        device: the device that was measured.
         loading: time for loading the model beforehand.
     """
 
@@ -72,7 +70,6 @@ class UpdateTime:
 
     @property
     def brief(self) -> str:
-        """Short form of :attr:`sentence`."""
         return tr("An update takes up to {whole} s here ({device}), as measured.").format(
             whole=_rounded(self.sampling + self.learning), device=self.device.upper()
         )
@@ -87,7 +84,6 @@ class UpdateTime:
         )
 
     def to_json(self) -> str:
-        """Return the measurement as one line of JSON. The inverse of :meth:`from_json`."""
         return json.dumps(asdict(self))
 
     @classmethod
@@ -120,11 +116,7 @@ LARGEST = 100_000
 
 
 class StoredTimes:
-    """The file of measurements. An unreadable file counts as empty, and a failure to write is ignored.
-
-    Args:
-        path: path of the file.
-    """
+    """The file of measurements. An unreadable file counts as empty, and a failure to write is ignored."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -185,7 +185,6 @@ def number_from(name: str, text: str, least: float, most: float) -> float:
 
 
 def command_parser() -> argparse.ArgumentParser:
-    """Return the parser of this command."""
     parser = Parser(
         prog="grpo-lab export",
         description="Write panels of a run as pictures or tables, the run as CSV, an update as a NumPy "

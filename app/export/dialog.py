@@ -46,9 +46,7 @@ class PictureChoice:
     Attributes:
         panel: id of the panel.
         size: total size of the picture in pixels, including the caption.
-        theme: name of the theme.
         scale: 1 is 100 %.
-        caption: whether to add a caption.
         steps: the updates of a sequence; None for a single picture.
         lesson: id of a lesson to film from beginning to end; empty for updates of a panel.
     """
@@ -86,8 +84,6 @@ class PictureDialog(QDialog):
         Args:
             panels: (id, title) of the panels to choose from.
             panel: id of the panel that is initially selected.
-            parent: the window.
-            title: title of the dialog.
             head: last update, for a sequence or a film; 0 for a single picture.
             lesson: (id, title) of a lesson that can be filmed from beginning to end instead of a panel, and is
                 initially selected.

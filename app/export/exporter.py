@@ -42,7 +42,6 @@ class Exporter(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether an export process is running."""
         return self._process is not None
 
     # -- at once -----------------------------------------------------------------------------------------------------

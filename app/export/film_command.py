@@ -57,7 +57,6 @@ def film_look_from(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def command_parser() -> argparse.ArgumentParser:
-    """Return the parser of this command."""
     parser = Parser(
         prog="grpo-lab film",
         description=(

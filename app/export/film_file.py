@@ -60,7 +60,6 @@ def shots(steps: list[int], passes: Callable[[int], int], speed: float | None, r
     """Return the pictures of a film of updates.
 
     Args:
-        steps: the updates.
         passes: returns the number of passes of an update, given its number.
         speed: see :class:`FilmChoice`.
         rate: pictures per second.

@@ -33,7 +33,6 @@ def equal(values: np.ndarray) -> bool:
 
 
 def groups(step: Step) -> list[int]:
-    """Return the index of each group."""
     return [int(g) for g in np.unique(step.group)]
 
 

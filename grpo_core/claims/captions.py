@@ -25,7 +25,6 @@ class Drawn:
     """Some draws of an update, as they were recorded.
 
     Attributes:
-        step: the update.
         rows: the completion of each draw, (n,).
         tokens: position of the drawn token in its completion, (n,); None for full completions.
         pays: reward of each possible action, (A,); None if rewards are not defined per action.
@@ -125,7 +124,6 @@ class Undrawn(Claim[Drawn]):
         return tr("Action {best} pays most, but nobody drew it.").format(best=self.name)
 
     def in_fewer_words(self) -> str:
-        """Return the short form of the sentence."""
         return tr("Nobody drew {best}, which pays most.").format(best=self.name)
 
 

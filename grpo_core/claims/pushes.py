@@ -42,7 +42,6 @@ class Pair:
 
     @property
     def advantages(self) -> tuple[np.ndarray, np.ndarray]:
-        """The advantages of both updates."""
         return recompute.advantage(self.ran), recompute.advantage(self.other)
 
     @property
@@ -61,7 +60,6 @@ class Pair:
 
     @property
     def losses(self) -> tuple[float, float]:
-        """The losses of the two passes."""
         ran, other = (recompute.terms(s, p).loss for s, p in zip((self.ran, self.other), self.passes, strict=True))
         return float(ran), float(other)
 

@@ -75,7 +75,6 @@ def names() -> frozenset[str]:
 
 
 def parsers() -> Mapping[str, argparse.ArgumentParser]:
-    """Return the parser of each command by its name."""
     commands: Any = Parser().add_subparsers()
     _add_commands(commands)
     return dict(commands.choices)

@@ -24,7 +24,6 @@ class Parser(argparse.ArgumentParser):
     """A parser that reports errors in a single message."""
 
     def error(self, message: str) -> NoReturn:
-        """End the program with ``message`` as an error message."""
         self.exit(FAILED, f"{message[:1].upper()}{message[1:]}; for usage, run: {self.prog} --help\n")
 
 
@@ -105,7 +104,6 @@ class PlainOutput:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Write ``text`` with its control characters replaced, and return its length."""
         start = "\r" if text.startswith("\r") else ""
         self._stream.write(start + text[len(start) :].translate(_CONTROLS))
         return len(text)

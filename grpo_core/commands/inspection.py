@@ -23,7 +23,6 @@ from grpo_core.what_if.advice import tried
 
 
 def summary(reader: RunReader) -> str:
-    """Return a summary of the run in a few lines."""
     meta = reader.meta
     settings = reader.settings_at(reader.last + 1)
     trained_here = not settings.is_recorded
@@ -88,8 +87,6 @@ def explanation(step: Step, quantity: Quantity, *, verbose: bool = False) -> str
     agrees.
 
     Args:
-        step: the update.
-        quantity: the number to explain.
         verbose: whether to include the digits of that comparison.
 
     Raises:
@@ -145,7 +142,6 @@ def _explained(step: Step, quantity: Quantity) -> Node:
 
 
 def _presets(settings: Settings) -> str:
-    """Return the names of the presets that ``settings`` match, as text."""
     first, *others = presets_of(settings) or ("none, a mixture",)
     return f"{first} (the same switches as {', '.join(others)})" if others else first
 

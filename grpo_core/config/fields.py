@@ -24,7 +24,6 @@ class About:
 
     Attributes:
         help: one sentence.
-        title: the displayed name, in words.
         symbol: the field's usual letter, empty if it has none.
         unit: empty for a pure number.
         low, high: allowed bounds, inclusive unless ``above`` is set.
@@ -71,7 +70,6 @@ class About:
 
     @property
     def offered(self) -> tuple[str, ...]:
-        """The choices that are offered to users."""
         return tuple(choice for choice in self.choices if choice not in self.withheld)
 
     def needs(self, value: Any) -> str:

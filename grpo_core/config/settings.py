@@ -98,13 +98,11 @@ class Settings:
 
     @property
     def bandit(self) -> BanditTask:
-        """The bandit's task."""
         assert isinstance(self.task, BanditTask)
         return self.task
 
     @property
     def language(self) -> LanguageTask:
-        """The language model's task."""
         assert isinstance(self.task, LanguageTask)
         return self.task
 
@@ -116,7 +114,6 @@ class Settings:
 
     @property
     def recorded(self) -> RecordedTask:
-        """Facts about a run trained by another program."""
         assert isinstance(self.task, RecordedTask)
         return self.task
 

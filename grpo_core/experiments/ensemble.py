@@ -213,18 +213,15 @@ class CommonStreams(Streams):
 
     @property
     def runs(self) -> int:
-        """Number of runs R, including copies."""
         return self._count * self._copies
 
     def uniforms(self, step: int, count: int) -> np.ndarray:
-        """Return the random numbers of all seeds, repeated for every copy."""
         once = runs_last_view(self._once.uniforms(step, count)[: self._count])
         repeated = np.empty((count, self._copies, self._count))
         repeated[:] = once[:, None]
         return runs_first_view(repeated.reshape(count, -1))
 
     def again(self, step: int, count: int, attempt: int, runs: np.ndarray) -> np.ndarray:
-        """Return further random numbers for ``runs``, which draw again."""
         return self._once.again(step, count, attempt, runs % self._count)
 
 

@@ -139,7 +139,6 @@ def of_sweep(data: Swept, *, in_order: bool, smoothness: bool) -> Iterator[tuple
     """Yield the claims about a sweep of at least two points, one tuple per sentence.
 
     Args:
-        data: the raw data of the sweep.
         in_order: whether the points of the row are numbers, which have an order.
         smoothness: whether to include where training was smoothest.
     """

@@ -217,9 +217,7 @@ def divided(
     """Explain a difference from a baseline divided as the settings say, and the case in which the divisor is 1.
 
     Args:
-        n: the numbers of the update.
         name: the quotient's general name, as LaTeX.
-        above: the difference.
         group: the group whose rewards are compared.
         compared: the numbers over which the divisor is computed.
         scale: magnitude of the numbers that are divided.

@@ -119,7 +119,6 @@ def place_mean(name: str, symbol: str, note: str) -> Rule:
 
 
 def _averaged(n: Numbers, places: int) -> str:
-    """Return the formula of the mean over the visited contexts."""
     if places == 1:
         return tr("One place was visited.")
     if n.step.settings.is_language:

@@ -51,7 +51,6 @@ def _ratio(o: Objective) -> list[str]:
 
 
 def _surrogate(o: Objective) -> list[str]:
-    """Return the lines of the script that compute the surrogate, its clip, and its slope."""
     algorithm = SURROGATES[o.surrogate]
     lines = list(algorithm.script(o).lines)
     return lines if algorithm.clip is not None else [*lines, "clipped = np.zeros((B, T), bool)"]
@@ -71,7 +70,6 @@ def _kl(o: Objective) -> list[str]:
 
 
 def _weight(step: Step) -> list[str]:
-    """Return the lines of the script that compute W, the weight of one token."""
     reduction = REDUCTIONS[step.settings.objective.reduction]
     parts = bool(step.part.any())
     count = "max(MASK.sum(), 1)" if reduction.counts_tokens else "B"

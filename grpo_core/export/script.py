@@ -32,7 +32,6 @@ def step_script(step: Step, origin: Origin, *, title: str = "", passes: Sequence
     """Return a Python script that prints advantages, ratios, clip, KL, weights, loss and gradient of ``step``.
 
     Args:
-        step: the update.
         origin: provides the text of its tokens.
         title: title of the run.
         passes: the passes to include, counted from 0; all by default.
@@ -129,7 +128,6 @@ def _inputs(step: Step, origin: Origin, passes: Sequence[int], losses: Sequence[
 
 
 def _importance_weight(o: Objective) -> list[str]:
-    """Return the lines that compute the importance weights from the log-probabilities."""
     assert o.importance_cap is not None
     lines = [f"CAP = {_number(o.importance_cap)}  # of the importance weight"]
     lines += [f"LEAST = {_number(o.importance_floor or 0.0)}"]

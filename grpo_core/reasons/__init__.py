@@ -21,7 +21,6 @@ def reasons(step: Step, passed: int, objective: Objective | None = None) -> dict
     """Return the reasons for the numbers of an update, by key.
 
     Args:
-        step: the update.
         passed: the pass shown, counted from 0.
         objective: a different objective, for a what-if; by default the update's own.
 

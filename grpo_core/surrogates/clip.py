@@ -105,7 +105,6 @@ def band(o: Objective) -> tuple[float, float]:
 
 
 def ratio_in_band(o: Objective, ratio: float) -> float:
-    """Return ``ratio`` clipped to the band."""
     low, high = band(o)
     return min(max(ratio, low), high)
 

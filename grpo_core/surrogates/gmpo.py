@@ -27,7 +27,6 @@ def mean_ratio(b: Batch) -> Array:
 
 
 def stopped(b: Batch) -> Array:
-    """Return the tokens whose own log-ratio was clipped."""
     a, o = b.advantage, b.objective
     return ((a > 0) & (b.log_ratio > o.clip_high)) | ((a < 0) & (b.log_ratio < -o.clip_low))
 

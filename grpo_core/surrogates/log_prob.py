@@ -12,7 +12,6 @@ PAPER = tr("after Williams 1992")
 
 
 def explained(t: Reading) -> Expression:
-    """Explain A log π for one token."""
     a, logp = t.advantage, t.logp
     return Expression(
         general=rf"{t.advantage_name} \log \pi_{t.index}",
@@ -24,7 +23,6 @@ def explained(t: Reading) -> Expression:
 
 
 def slope(t: Reading) -> Expression:
-    """Explain the slope, A."""
     a = t.advantage
     return Expression(general=t.advantage_name, values=signed(a), value=a, source=PAPER)
 

@@ -21,8 +21,6 @@ class Batch:
     """A batch whose padding has been zeroed, with its ratios.
 
     Attributes:
-        xp: the array library's namespace.
-        objective: settings of the loss.
         mask: (..., B, T), boolean; None without padding.
         real: 1 for a token and 0 in padding, (..., B, T); without padding (B, T), or the number 1 if T is 1.
         logp, old_logp: log π and log π_old of the sampled tokens, (..., B, T); 0 in padding.

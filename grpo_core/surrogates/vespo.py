@@ -31,7 +31,6 @@ def weight(b: Batch) -> Array:
 
 
 def explained_weight(t: Reading) -> Expression:
-    """Explain φ for one token's completion."""
     o, a, product = t.objective, t.advantage, t.of_completion(_log_w)
     log_w = product.value
     k, decay = (o.vespo_k_pos, o.vespo_lambda_pos) if a >= 0 else (o.vespo_k_neg, o.vespo_lambda_neg)

@@ -22,7 +22,6 @@ class WhatIf:
     Attributes:
         ran: the update as recorded.
         other: the update under other settings; only its first pass if the rest is unknown.
-        differences: the requested changes to the settings.
         asked: whether the language model itself computed the other update.
     """
 
@@ -33,7 +32,6 @@ class WhatIf:
 
     @property
     def sides(self) -> tuple[Numbers, Numbers]:
-        """The update as recorded, and the update under other settings."""
         return self.ran, self.other
 
     def passes(self, passed: int) -> tuple[tuple[Numbers, int], tuple[Numbers, int]]:
@@ -49,8 +47,6 @@ class Compared:
 
     Attributes:
         name: stable identifier.
-        title: the displayed name.
-        help: explanation in one sentence.
         ran, other: the two values; None if not available, or not yet.
         decimals: number of decimals shown by default.
     """
@@ -64,7 +60,6 @@ class Compared:
 
     @property
     def same(self) -> bool:
-        """Whether the number is the same in both updates."""
         return self.ran == self.other
 
 
@@ -86,7 +81,6 @@ def what_if(step: Step, wanted: Settings | str, before: Step | None = None, answ
     """Return the update and its what-if under other settings or a preset.
 
     Args:
-        step: the recorded update.
         wanted: settings, or the name of a preset.
         before: the previous update, for a bandit's later passes; None for the first update.
         answer: the language model's own result, if it has computed the update.
@@ -103,9 +97,7 @@ def side_by_side(ran: Numbers, other: Numbers, wanted: Settings, *, asked: bool 
     """Create a what-if from two updates that have already been evaluated.
 
     Args:
-        ran: the recorded update.
         other: its record under the settings ``wanted``, as created by :func:`replayed`.
-        wanted: the requested settings.
         asked: whether the language model itself has computed the other update.
 
     Raises:

@@ -102,7 +102,6 @@ def replayed(step: Step, wanted: Settings, before: Step | None = None, answer: R
     """Return the record of ``step`` as it would have been under ``wanted``, as far as it can be known.
 
     Args:
-        step: the recorded update.
         wanted: other settings; those that determine what is drawn are ignored.
         before: the previous update, from which a bandit's update continues; None for the first update.
         answer: the language model's own result, if it has computed the update.

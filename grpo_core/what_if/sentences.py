@@ -34,7 +34,6 @@ def unchanged(w: WhatIf, passed: int) -> tuple[str, ...]:
 
 
 def claimed(w: WhatIf, passed: int) -> tuple[Claim[Pair], ...]:
-    """Return claims about what is equal in both updates, in the order in which an update computes it."""
     if not any(d.replayed for d in w.differences):
         return (Same.of("nothing_differs"),)
     return tuple(c for claims in (_advantages, _ratios, _weights, _kl, _pushes, _ends) for c in claims(w, passed))
