@@ -72,18 +72,14 @@ def from_numpy(x: np.ndarray | float, like: Array) -> Array:
 
 
 def as_array(x: Any, like: Array) -> Array:
-    """Convert ``x`` (a number, or an array of ``like``'s library) to ``like``'s dtype. Numbers
-    are put on its device.
-    """
+    """Convert ``x``, a number or an array of ``like``'s library, to ``like``'s dtype. Numbers go to its device."""
     if not constant(x):
         return x if x.dtype == like.dtype else array_namespace(like).astype(x, like.dtype)
     return from_numpy(x, like)
 
 
 def full(shape: tuple[int, ...], value: Any, like: Array) -> Array:
-    """Return an array filled with ``value``, of ``like``'s library and dtype. ``value`` is a number, or an array to
-    broadcast to ``shape``.
-    """
+    """Return an array of ``like``'s library and dtype filled with ``value``, a number or an array to broadcast."""
     xp = array_namespace(like)
     if not constant(value):
         return value if value.shape == shape else xp.broadcast_to(value, shape)
@@ -93,9 +89,7 @@ def full(shape: tuple[int, ...], value: Any, like: Array) -> Array:
 
 
 def numeric(value: Any, like: Array) -> Any:
-    """Prepare a numeric field for arithmetic with ``like``: numbers are unchanged, arrays of run axes are converted to
-    its library and dtype.
-    """
+    """Prepare a numeric field for arithmetic with ``like``, whose library and dtype arrays of run axes get."""
     return value if constant(value) else as_array(value, like)
 
 

@@ -162,9 +162,7 @@ def nothing_before(name: str) -> np.ndarray:
 
 
 def sentence(step: int, reached: Sequence[Breakpoint], values: Mapping[str, float]) -> str:
-    """Return a sentence that says why a run stopped at update ``step``, such as “Update 37: max π(a) 0.912, above
-    0.9.”
-    """
+    """Return a sentence on why a run stopped at update ``step``: “Update 37: max π(a) 0.912, above 0.9.”"""
     return tr("Update {step}: {values}.").format(
         step=step, values="; ".join(one.at(values[one.series]) for one in reached)
     )

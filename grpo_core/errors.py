@@ -101,9 +101,7 @@ class NonFiniteError(GrpoError):
 
 
 def given_up(poll: Callable[[], None]) -> Callable[[], bool]:
-    """Convert ``poll``, which raises :class:`Cancelled` when it is time to stop, into a function that returns whether
-    to stop.
-    """
+    """Convert ``poll``, which raises :class:`Cancelled`, into a function that returns whether to stop."""
 
     def asked() -> bool:
         try:

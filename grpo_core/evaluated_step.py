@@ -256,9 +256,7 @@ class EvaluatedStep:
         return self.distribution_gradient(passed) if self.through_distributions else self.gradient(passed)
 
     def has_gradient(self, passed: int) -> bool:
-        """Return whether a pass has a non-zero gradient (finite or not), or may have one through unrecorded
-        distributions.
-        """
+        """Return whether a pass has a gradient, finite or not, or may have one through unrecorded distributions."""
         gradient = self.whole_gradient(passed)
         return gradient is None or not vanishes(gradient, self.precision)
 
@@ -277,9 +275,7 @@ class EvaluatedStep:
         return -float((terms.weight * terms.surrogate).sum())
 
     def surrogate_size(self, passed: int) -> float:
-        """Return the sum of W |surrogate| over a pass, the scale for judging rounding errors in its loss. Always
-        positive.
-        """
+        """Return the sum of W |surrogate| over a pass, the scale of rounding errors in its loss. Above 0."""
         terms = self.terms(passed)
         return float(np.abs(terms.weight * terms.surrogate).sum()) or 1e-300
 

@@ -203,9 +203,7 @@ def compute(training: Training) -> dict[str, float]:
 
 
 def counted_block(model: str, part: str, *, size: int, numbers: int, kinds: set[str], tensors: int) -> Block:
-    """Return the block of the tensors of a model that is being trained: ``size`` bytes, with so many ``numbers`` of
-    these ``kinds``.
-    """
+    """Return the block of the tensors of a model in training: ``size`` bytes, ``numbers`` of these ``kinds``."""
     return Block(
         model=model,
         part=part,

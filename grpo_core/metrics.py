@@ -129,9 +129,7 @@ def metrics(step: Step, *, terms: Callable[[int], Terms] | None = None) -> dict[
 
 
 def metrics_of(steps: Sequence[Step]) -> list[dict[str, float]]:
-    """Return the :func:`metrics` of several updates, bit for bit. Adjacent updates of the same shape are computed in
-    one call.
-    """
+    """Return the :func:`metrics` of several updates, bit for bit, adjacent ones of a shape computed in one call."""
     named = []
     for together in neighbours(steps):
         if len(together) == 1:
@@ -150,9 +148,7 @@ def _named(step: Step, values: dict[str, float]) -> dict[str, float]:
 
 
 def _series(step: Step, terms: Callable[[int], Terms] | None = None) -> dict[str, Any]:
-    """Return the series that follow from one update, or from stacked updates, (S,) each. ``terms`` is as for
-    :func:`metrics`.
-    """
+    """Return the series of one update, or (S,) each of stacked ones. ``terms`` is as for :func:`metrics`."""
     values: dict[str, Any] = {}
     last, visited = step.passes, step.mask
     scored = ~np.isnan(step.rewards)
@@ -212,9 +208,7 @@ def _first_visited(context: np.ndarray, visited: np.ndarray, values: np.ndarray)
 
 
 def at_start(origin: Origin) -> dict[str, float]:
-    """Return the metrics before the first update: those of the starting policy, and NaN for
-    those that need an update.
-    """
+    """Return the metrics of the starting policy, and NaN for those that need an update."""
     values = dict.fromkeys(METRICS, float("nan"))
     if origin.dist_logp is not None:
         start = origin.dist_logp[:1]

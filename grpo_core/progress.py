@@ -66,9 +66,7 @@ class Progress:
         return sum(self.groups) / len(self.groups) if self.groups else None
 
     def after(self, before: Progress | None) -> Progress:
-        """Return this report with the completions of ``before``, if it has none itself and both belong to the same
-        update.
-        """
+        """Return this report with the completions of ``before``, if it has none and is of the same update."""
         if self.written is not None or before is None or before.step != self.step:
             return self
         return replace(self, written=before.written)

@@ -182,9 +182,7 @@ class FixedAnswers:
 
 
 def not_finite(error: NonFiniteError) -> GrpoError:
-    """Return the error for an update that would have diverged under different settings. The run itself is not
-    stopped.
-    """
+    """Return the error for an update that would have diverged under other settings. The run itself goes on."""
     return GrpoError(
         tr("Under these settings {what} of update {step} would not be a finite number.").format(
             what=error.what, step=error.step

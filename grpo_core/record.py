@@ -130,9 +130,7 @@ class Step:
         return len(self.logp) == self.passes + 1
 
     def distribution(self, passed: int) -> np.ndarray | None:
-        """Return the log-probabilities (C, V) of every known context after ``passed`` passes (0
-        = before the update).
-        """
+        """Return the log-probabilities (C, V) of every known context after ``passed`` passes, from 0."""
         if self.dist_logp is None:
             return None
         if len(self.dist_logp) == self.passes + 1:

@@ -115,9 +115,7 @@ _NUMBERS = (
 
 
 def columns(step: Step) -> tuple[Column, ...]:
-    """Return the columns of ``step``'s table. If completions have one token, the action replaces completion,
-    position and token.
-    """
+    """Return the columns. If completions have one token, the action replaces completion, position and token."""
     words = (_ACTION,) if step.mask.shape[-1] == 1 else (_COMPLETION, _PLACE, _TOKEN)
     return (_SAMPLE, _PROMPT, *words, *_NUMBERS)
 

@@ -122,9 +122,7 @@ class StoredTimes:
         self._path = path
 
     def of(self, settings: Settings) -> UpdateTime | None:
-        """Return the measurement for the same model under settings with which an update takes the same time, or
-        None if there is none.
-        """
+        """Return the measurement for the model under settings in which an update takes the same time, or None."""
         stored = self._read().get(_key(settings))
         if not isinstance(stored, str):
             return None

@@ -167,10 +167,7 @@ class AllAlike(Claim[Drawn]):
 
 @dataclass(frozen=True, kw_only=True)
 class Silent(Claim[Drawn]):
-    """Claims that every advantage is 0.
-
-    ``equal``: whether the reason is that all compared rewards, two or more, are equal.
-    """
+    """Claims that every advantage is 0. ``equal``: because all compared rewards, two or more, are equal."""
 
     equal: bool
 
@@ -193,10 +190,7 @@ def apart(*values: float) -> tuple[str, ...]:
 
 
 def _equal(data: Drawn) -> bool:
-    """Return whether the rewards of the draws and all rewards compared with them are known and equal.
-
-    False unless rewards are compared within groups.
-    """
+    """Return whether rewards are compared within groups, and those compared with the draws' are known and equal."""
     step, rows = data.step, np.unique(data.rows)
     if not within(step) or len(rows) < 2 or not equal(step.rewards[rows]):
         return False

@@ -68,9 +68,7 @@ def _farthest(step: Step) -> float:
 
 
 def _moved_before(step: Step) -> int:
-    """Return the number, counted from 1, of the first pass that starts with a ratio other than 1, or 0 if there is
-    none.
-    """
+    """Return the number, from 1, of the first pass that starts with a ratio other than 1, or 0 if there is none."""
     passes = range(1, step.passes)
     return next((n + 1 for n in passes if recompute.used(step, n).any() and not at_one(step, n)), 0)
 

@@ -51,9 +51,7 @@ class Pair:
 
     @property
     def logits(self) -> tuple[np.ndarray, np.ndarray]:
-        """d loss / d logits of both updates, (C, A) each, or :attr:`tokens` if neither loss depends on full
-        distributions.
-        """
+        """d loss / d logits (C, A), or :attr:`tokens` if neither loss depends on full distributions."""
         if not (spreads(self.ran) or spreads(self.other)):
             return self.tokens
         return on_logits(self.ran, self.passes[0]), on_logits(self.other, self.passes[1])

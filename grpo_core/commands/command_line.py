@@ -67,9 +67,7 @@ def count(text: str) -> int:
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], bool]]:
-    """Context manager in which the first Ctrl-C only makes the yielded function return True. A second one has its usual
-    effect.
-    """
+    """Let the first Ctrl-C only make the yielded function return True. A second one has its usual effect."""
     asked: list[int] = []
 
     def ask(number: int, frame: object) -> None:

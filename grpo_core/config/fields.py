@@ -108,9 +108,7 @@ _ALLOWED = {
 
 
 def setting(default: Any, help: str, title: str, **about: Any) -> Any:
-    """Return a dataclass field that carries its own :class:`About`. ``choices`` can be a dict from each word to its
-    title.
-    """
+    """Return a dataclass field with its :class:`About`. ``choices`` can be a dict from each word to its title."""
     if isinstance(about.get("choices"), dict):
         about |= {"choices": tuple(about["choices"]), "choice_titles": tuple(about["choices"].values())}
     text = isinstance(default, str) and "choices" not in about

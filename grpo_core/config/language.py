@@ -530,9 +530,7 @@ class Model:
 
     @property
     def keeps_weights(self) -> bool:
-        """Whether the weights of earlier updates can be restored, so that questions about those updates can be
-        answered.
-        """
+        """Whether the weights of earlier updates can be restored, to answer questions about those updates."""
         return not self.folder or self.adapter_rank > 0 or bool(self.snapshot_folder)
 
     @property

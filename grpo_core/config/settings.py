@@ -71,9 +71,7 @@ class Settings:
             )
 
     def _check_model(self, task: LanguageTask) -> None:
-        """Reject combinations that a model from a folder does not support, and those that only
-        such a model supports.
-        """
+        """Reject combinations that only a model from a folder, or only the character model, supports."""
         if task.in_words and not self.model.folder:
             raise SettingsError(
                 "task.problem", task.problem, tr("the character model cannot read words; choose a model from a folder")
@@ -224,9 +222,7 @@ class Settings:
         return newest(FIRST, *(described_at(path, type(self.task)).needs(value) for path, value in self._differing()))
 
     def _differing(self) -> Iterator[tuple[str, Any]]:
-        """Yield the dotted path and value of every setting that differs from its default, and of those that identify
-        the kind of task.
-        """
+        """Yield path and value of settings that are not the default's, or that identify the kind of task."""
         usual = Settings(task=type(self.task)())
         for path, value in flat(self).items():
             if value != usual.get(path) or path.removeprefix("task.") in KINDS.values():
@@ -234,9 +230,7 @@ class Settings:
 
 
 def is_live(path: str) -> bool:
-    """Return whether a change at a dotted path takes effect at the next update. A change to a structural setting needs
-    a new run.
-    """
+    """Return whether a change at a dotted path takes effect at the next update, without a new run."""
     if path == "task":
         return False
     return described_at(path).live
@@ -305,9 +299,7 @@ def flat(settings: Settings) -> dict[str, Any]:
 
 
 def differing(mine: Any, theirs: Any) -> dict[str, tuple[Any, Any]]:
-    """Return a dict of field -> (value in ``mine``, value in ``theirs``) for all fields that differ between two
-    instances of a dataclass.
-    """
+    """Return field -> (value in ``mine``, value in ``theirs``) for all fields in which two dataclasses differ."""
     if mine is theirs:  # as after a change elsewhere in the settings
         return {}
     here, there = vars(mine), vars(theirs)
@@ -316,9 +308,7 @@ def differing(mine: Any, theirs: Any) -> dict[str, tuple[Any, Any]]:
 
 @cache
 def _names(owner: type) -> tuple[str, ...]:
-    """Return the names of a dataclass's fields, none for any other class. Cached, because looking them up took most of
-    the time of a comparison.
-    """
+    """Return the names of a dataclass's fields, none for any other class. Cached, for fast comparisons."""
     return tuple(field.name for field in dataclasses.fields(owner)) if dataclasses.is_dataclass(owner) else ()
 
 

@@ -103,10 +103,7 @@ class Ensemble:
 
     @property
     def stuck_seeds(self) -> np.ndarray:
-        """Seeds whose most likely action at the end is not the best one, in any context, boolean (S,).
-
-        Diverged seeds are excluded.
-        """
+        """Seeds, boolean (S,), that end undiverged with a likeliest action that is not the best somewhere."""
         rewards = _rewarded(self.settings).action_rewards
         assert rewards is not None
         best = rewards >= rewards.max(axis=-1, keepdims=True)  # (C, A)

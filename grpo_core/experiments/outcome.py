@@ -120,10 +120,7 @@ def failed(data: Trained, names: Sequence[str]) -> Failed:
 
 
 def swept(runs: Mapping[str, Ensemble], rows: Sequence[Sequence[str]]) -> Swept:
-    """Return the raw data of a sweep, by point.
-
-    The row to describe is the one of ``rows`` that contains the best point.
-    """
+    """Return the raw data of a sweep by point. The one of ``rows`` that has the best point is described."""
     data = trained(runs)
     best = data.ranked()[0][0]
     (row,) = (row for row in rows if best in row)

@@ -34,10 +34,7 @@ def are_equal(values: Sequence[float]) -> bool:
 
 
 def compared_in(n: Numbers, group: int | None) -> tuple[list[Quantity], list[float]]:
-    """Return the addresses and scores of the scored completions (or steps) of a group.
-
-    If ``group`` is None, return those of the batch.
-    """
+    """Return the addresses and scores of what was scored in a group, or in the batch if ``group`` is None."""
     both = [(q, n[q]) for q in n.compared(group)]
     both = [(q, v) for q, v in both if not math.isnan(v)]
     return [q for q, _ in both], [v for _, v in both]
@@ -265,10 +262,7 @@ def _centred(n: Numbers) -> tuple[list[Quantity], list[float]]:
 
 
 def undivided(deviation: Deviation, compared: Sequence[float], divisor: float) -> str:
-    """Return why the divisor is replaced by 1. Empty if it is not.
-
-    ``compared``: the scores over which it is computed.
-    """
+    """Return why the divisor of the scores ``compared`` is replaced by 1. Empty if it is not."""
     if not deviation.of_mean:
         fails = are_equal(compared) or math.isnan(divisor)
         return tr("The standard deviation is zero or undefined, so it divides by 1.") if fails else ""
@@ -278,10 +272,7 @@ def undivided(deviation: Deviation, compared: Sequence[float], divisor: float) -
 
 
 def _divided(n: Numbers) -> str:
-    """Return the source of this combination of baseline and deviation.
-
-    If no paper has both, the sources of each are cited.
-    """
+    """Return the source of this combination of baseline and deviation, or the sources of both."""
     compared_with, deviation = BASELINES[n.objective.baseline], DEVIATIONS[n.objective.std]
     if compared_with.mean == "group":
         return deviation.source

@@ -83,10 +83,7 @@ class Numbers(EvaluatedStep):
         return self.canonical(Quantity(name, passed=q.passed, row=q.row, token=place))
 
     def visited(self, row: int | None) -> list[int]:
-        """Return the positions, counted from 0, at which the completion in ``row`` has a token.
-
-        None means the first row.
-        """
+        """Return the positions of tokens in completion ``row`` (None: the first), counted from 0."""
         return [int(t) for t in np.flatnonzero(self.step.mask[row or 0])]
 
     def rows(self, group: int | None) -> list[int]:
@@ -94,10 +91,7 @@ class Numbers(EvaluatedStep):
         return [int(i) for i in np.flatnonzero(self.step.group == group)]
 
     def idle(self, q: Quantity) -> str:
-        """Return why there is no number at this address: padding, or a completion that the pass did not use.
-
-        Empty if there is one.
-        """
+        """Return why there is no number at this address: padding, or an unused completion. Empty if there is."""
         axes = KINDS[q.name].axes if not is_card(q) else ()
         if "token" in axes and not self.step.mask[q.row or 0, q.token or 0]:
             return tr("padding: there is no token here")

@@ -162,10 +162,7 @@ def _logp_of(n: EvaluatedStep, q: Quantity) -> np.ndarray | None:
 
 
 def alternative_logp(step: Step, q: Quantity) -> float:
-    """Return the recorded log π of one of the most likely tokens at a position.
-
-    NaN if the token is not one of them or was not recorded.
-    """
+    """Return the recorded log π of one of the likeliest tokens at a position. NaN if it is not among them."""
     tables = step.ref_top_logp
     if q.name == "alternative":
         known = {0: 0, step.passes: 1}

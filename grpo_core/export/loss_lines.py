@@ -16,9 +16,7 @@ from grpo_core.surrogates import SURROGATES, Path
 
 
 def loss_lines(step: Step, *, has_kl: bool) -> list[str]:
-    """Return the lines of the script that loop over the passes: ratio, surrogate, KL, weight, loss, gradient,
-    and printed output.
-    """
+    """Return the lines of the script that loop over the passes, from the ratio to the gradient and the output."""
     o = step.settings.objective
     body = [
         "logp = LOGP[k]",
@@ -104,9 +102,7 @@ def _penalised(o: Objective, has_kl: bool) -> bool:
 
 
 def _gradient(o: Objective, has_kl: bool) -> list[str]:
-    """Return the lines of the script that compute d loss / d log π of the sampled tokens, without the gradient
-    through the full distribution.
-    """
+    """Return the lines for d loss / d log π of the sampled tokens, without the part through the distribution."""
     match SURROGATES[o.surrogate].path:
         case Path.LOG_PROB:
             lines = ["gradient = -weight * slope  # d loss / d log π"]

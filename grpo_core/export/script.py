@@ -157,9 +157,7 @@ def _passes(step: Step, passes: Sequence[int]) -> list[str]:
 
 
 def _distributions(step: Step, passes: Sequence[int]) -> list[str]:
-    """Return the lines with the full distributions as literals. Empty unless an exact KL or an entropy bonus needs
-    them.
-    """
+    """Return the full distributions as literals, if an exact KL or an entropy bonus needs them."""
     objective = step.settings.objective
     if not (objective.kl == EXACT or objective.entropy_bonus) or step.context is None:
         return []

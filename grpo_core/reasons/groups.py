@@ -65,10 +65,7 @@ def _still_acting(n: Numbers, passed: int, rows: np.ndarray) -> list[str]:
 
 
 def _bends(n: Numbers, passed: int, rows: np.ndarray) -> bool:
-    """Return whether the entropy has a gradient in these completions' contexts.
-
-    It has none if all actions are equally probable.
-    """
+    """Return whether the actions in these completions' contexts are not all equally probable."""
     logp = n.step.distribution(passed)
     if logp is None or n.step.context is None:
         return True
@@ -140,10 +137,7 @@ def _although_equal(n: Numbers, group: int | None) -> Card:
 
 
 def _push_by_themselves(n: Numbers, group: int | None) -> bool:
-    """Return whether the rewards of a group differ from the baseline of the batch.
-
-    If ``group`` is None, return whether those of any dead group do.
-    """
+    """Return whether rewards of a group, or of any dead group for None, differ from the batch's baseline."""
     baseline = BASELINES[n.objective.baseline]
     if baseline.within_group:
         return False

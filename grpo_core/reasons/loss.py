@@ -53,10 +53,7 @@ def _first(n: Numbers, name: str) -> tuple[Quantity, ...]:
 
 
 def _covariance(n: Numbers, policy: float) -> Reason | None:
-    """Return the reason for a loss that is not 0 because weights grow with length.
-
-    All ratios are 1, and the advantages cancel.
-    """
+    """Return the reason for a loss that is not 0 because weights grow with length, at ratios of 1 and ΣA = 0."""
     weight, used = n.terms(0).weight, n.used(0)
     rows = used.any(axis=-1)
     advantage, mass = n.row_advantage[rows], weight.sum(axis=-1)[rows]

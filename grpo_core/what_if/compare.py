@@ -35,9 +35,7 @@ class WhatIf:
         return self.ran, self.other
 
     def passes(self, passed: int) -> tuple[tuple[Numbers, int], tuple[Numbers, int]]:
-        """Return both updates with the index of pass ``passed`` (0 = the first), or of the last pass if there are
-        fewer.
-        """
+        """Return both updates with the index of pass ``passed`` (0 = the first), or of their last if it is earlier."""
         return (self.ran, self.ran.nearest_pass(passed)), (self.other, self.other.nearest_pass(passed))
 
 
@@ -129,10 +127,7 @@ def compared(w: WhatIf, passed: int) -> tuple[Compared, ...]:
 
 
 def _ends(w: WhatIf) -> list[Compared]:
-    """Return the rows about the policy after the update.
-
-    The numbers of an update that is only known up to its first pass are None.
-    """
+    """Return the rows about the policy after the update, None where only the first pass is known."""
     cards = [side.cards if side.step.scored_after else {} for side in w.sides]
     rows = []
     for name, title, help in CARDS:

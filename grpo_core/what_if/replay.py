@@ -170,10 +170,7 @@ _NO_ALTERNATIVES: dict[str, Any] = {"top_tokens": None, "top_logp": None, "ref_t
 
 
 def _values(step: Step, settings: Settings) -> np.ndarray | None:
-    """Return a critic's values, (B, T).
-
-    If the settings require them but none are recorded, they are 0.
-    """
+    """Return a critic's values, (B, T): 0 if the settings require them but none are recorded."""
     if BASELINES[settings.objective.baseline].from_critic and step.values is None:
         return np.zeros(step.mask.shape)
     return step.values

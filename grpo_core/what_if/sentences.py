@@ -50,10 +50,7 @@ def notes(w: WhatIf, preset: str = "") -> tuple[str, ...]:
 
 
 def noted(w: WhatIf) -> tuple[Claim[Pair], ...]:
-    """Return claims about what the what-if cannot show.
-
-    These are about settings that determine the drawn batch, and passes that need the model.
-    """
+    """Return claims about what the what-if cannot show: settings of the drawing, and passes that need the model."""
     claims = [_not_applied(w, difference) for difference in w.differences if not difference.replayed]
     objective, ran = w.other.step.settings.objective, w.ran.step
     if BASELINES[objective.baseline].from_critic and not ran.settings.learner.critic and not w.asked:
@@ -174,10 +171,7 @@ def _factor(ran: np.ndarray, other: np.ndarray) -> float | None:
 
 
 def _is_times(ran: np.ndarray, other: np.ndarray, factor: float, size: float = 0.0) -> bool:
-    """Return whether ``other`` is ``factor`` times ``ran``, entry by entry.
-
-    ``size``: magnitude of the terms that the entries sum.
-    """
+    """Return whether ``other`` is ``factor`` × ``ran``, entry by entry. ``size``: of the terms that they sum."""
     size = max(size, float(np.abs(other).max(initial=0.0)))
     return bool(np.allclose(other, factor * ran, rtol=ALIKE, atol=ROUNDING * size))
 
