@@ -13,6 +13,7 @@ from grpo_core import step_table
 from grpo_core.config import Settings, language_settings
 from grpo_core.config.presets import presets_of
 from grpo_core.errors import GrpoError
+from grpo_core.evaluated_step import EvaluatedStep
 from grpo_core.explain import Node, Quantity, explain
 from grpo_core.foreign.run_files import imported_runs
 from grpo_core.lm.recorded_engine import engine_of
@@ -70,7 +71,7 @@ def step_text(step: Step, passed: int, origin: Origin) -> str:
     columns = step_table.columns(step)
     cells = [
         [_cell(value, column) for value, column in zip(row.cells, columns, strict=True)]
-        for row in step_table.rows(step, passed, origin=origin)
+        for row in step_table.rows(EvaluatedStep(step), passed, origin=origin)
     ]
     groups = [
         f"Group {g.group + 1} ({g.prompt}): mean reward {g.mean:.4f}, std {_number(g.std)}, {g.size} scored"

@@ -46,45 +46,43 @@ class Settings:
             raise SettingsError(
                 "objective.credit", "process", tr("this task has no rewards for steps; choose “outcome”, or the chain")
             )
-        if isinstance(self.task, LanguageTask) and self.optimizer.step_length is not None:
+        if isinstance(self.task, LanguageTask):
+            self._check_language(self.task)
+
+    def _check_language(self, task: LanguageTask) -> None:
+        """Reject what a language model does not support, and what only one from a folder, or only ours, supports."""
+        if self.optimizer.step_length is not None:
             raise SettingsError(
                 "optimizer.step_length", self.optimizer.step_length, tr("only the step of a bandit can be rescaled")
             )
-        if isinstance(self.task, LanguageTask) and self.learner.staleness:
+        if self.learner.staleness:
             raise SettingsError(
                 "learner.staleness",
                 self.learner.staleness,
                 tr("only a bandit's sampler can lag behind; a language model samples from its current weights"),
             )
-        if isinstance(self.task, LanguageTask):
-            self._check_model(self.task)
-        context = self.model.longest_text
-        if isinstance(self.task, LanguageTask) and context is not None and self.task.max_tokens >= context:
-            raise SettingsError(
-                "task.max_tokens",
-                self.task.max_tokens,
-                plural(
-                    "the prompt and the completion share a context of {context} token; choose fewer",
-                    "the prompt and the completion share a context of {context} tokens; choose fewer",
-                    context,
-                ).format(context=context),
-            )
-
-    def _check_model(self, task: LanguageTask) -> None:
-        """Reject combinations that only a model from a folder, or only the character model, supports."""
         if task.in_words and not self.model.folder:
             raise SettingsError(
                 "task.problem", task.problem, tr("the character model cannot read words; choose a model from a folder")
             )
-        if not self.model.folder:
-            return
-        if not task.in_words:
+        if self.model.folder and not task.in_words:
             raise SettingsError(
                 "task.problem",
                 task.problem,
                 tr("this task is for the character model; for a model from a folder choose one of {choices}").format(
                     choices=", ".join(IN_WORDS)
                 ),
+            )
+        context = self.model.longest_text
+        if context is not None and task.max_tokens >= context:
+            raise SettingsError(
+                "task.max_tokens",
+                task.max_tokens,
+                plural(
+                    "the prompt and the completion share a context of {context} token; choose fewer",
+                    "the prompt and the completion share a context of {context} tokens; choose fewer",
+                    context,
+                ).format(context=context),
             )
 
     def changes_for_prompts(self, file: str) -> dict[str, Any]:
