@@ -10,18 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from grpo_core.claims.claim import Claim
-from grpo_core.claims.comparison import (
-    Climbs,
-    Failed,
-    Lead,
-    Level,
-    Since,
-    Sooner,
-    Trained,
-    climbed,
-    led_since,
-    sooner,
-)
+from grpo_core.claims.comparison import Climbs, Failed, Lead, Level, Since, Sooner, Trained, climbed, led_since, sooner
 from grpo_core.claims.repeats import Batches, LastReward, Later, OnWrong, Passed, Reached, Repeated, wrong
 from grpo_core.claims.sweep import (
     Between,
