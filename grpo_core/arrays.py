@@ -10,11 +10,6 @@ import array_api_compat
 import numpy as np
 from array_api_compat import device, is_torch_array
 
-__all__ = [
-    "Array", "Recorded", "array_namespace", "as_array", "at_least_one", "clamp", "constant", "from_numpy", "full",
-    "is_zero", "numeric", "stop_gradient", "to_numpy",
-]  # fmt: skip # names, several per line
-
 Array = Any
 """An array of any library that follows the Array API standard (NumPy, torch, array_api_strict)."""
 

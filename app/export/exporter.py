@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, QSize, Slot
 from app.export.dialog import PictureChoice
 from app.export.files import write
 from app.export.process import ExportProcess
-from app.export.stage import caption_of, staged, themed, without_controls
+from app.export.stage import LOWEST, caption_of, staged, themed, without_controls
 from app.messages.message import BarAction, Message, Severity
 from app.messages.message_bar import MessageBar
 from app.plotting.export import FORMATS, Paper, drawn
@@ -25,7 +25,6 @@ from grpo_core.text import plural, tr
 
 SHARP = 2
 """Number of PNG pixels per screen pixel for a panel that is exported as shown."""
-LOWEST = 24
 BUSY = "export"
 
 

@@ -243,11 +243,7 @@ def _print_differences(data: Trained) -> None:
 
 @contextlib.contextmanager
 def _table(out: Path) -> Iterator[TextIO]:
-    """Open a table that replaces ``out`` once it is complete.
-
-    Raises:
-        RunFileError: ``out`` exists and is not a table of curves, or the folder cannot be written.
-    """
+    """Open a table that replaces ``out``, which has to be a table of curves if it exists, once it is complete."""
     if out.exists():
         beginning = ",".join(COLUMNS).encode()
         ours = False
