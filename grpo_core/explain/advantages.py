@@ -313,25 +313,20 @@ def td_error(n: Numbers, q: Quantity) -> Formula:
     if math.isnan(n[reward]):
         general = rf"\delta^{{V}}_{n.it} = 0"
         return Formula(symbol=rf"\delta^{{V}}_{n.at(q)}", latex=general, value=0.0, inputs=(reward,))
-    if later is None:
-        return Formula(
-            symbol=rf"\delta^{{V}}_{n.at(q)}",
-            latex=rf"\delta^{{V}}_{n.it} = R_{{i}} - V_{n.it}",
-            values=f"{number(n[reward])} - {signed(n[value])}",
-            value=n[reward] - n[value],
-            inputs=(reward, value),
-            scale=abs(n[reward]) + abs(n[value]),
-            note=tr("The reward is paid at the last token."),
-            source=GAE,
-        )
-    ahead = n.token("value", q, later)
+    gained, note = reward, tr("The reward is paid at the last token.")
+    general, values, paid = "R_{i}", number(n[reward]), n[reward]
+    if later is not None:
+        gained, note = n.token("value", q, later), ""
+        general, values = r"\gamma V_{i,t+1}", rf"{number(gamma)} \cdot {signed(n[gained])}"
+        paid = gamma * n[gained]
     return Formula(
         symbol=rf"\delta^{{V}}_{n.at(q)}",
-        latex=r"\delta^{V}_{i,t} = \gamma V_{i,t+1} - V_{i,t}",
-        values=rf"{number(gamma)} \cdot {signed(n[ahead])} - {signed(n[value])}",
-        value=gamma * n[ahead] - n[value],
-        inputs=(ahead, value),
-        scale=abs(n[ahead]) + abs(n[value]),
+        latex=rf"\delta^{{V}}_{n.it} = {general} - V_{n.it}",
+        values=f"{values} - {signed(n[value])}",
+        value=paid - n[value],
+        inputs=(gained, value),
+        scale=abs(n[gained]) + abs(n[value]),
+        note=note,
         source=GAE,
     )
 
