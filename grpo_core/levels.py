@@ -29,7 +29,6 @@ class Level:
         inline: the ratio as symbols in a one-line formula.
         note: one sentence describing the ratio; empty for per-token ratios.
         script_note: short description of the ratio, for a comment in an exported script.
-        source: paper and equation.
     """
 
     of_completion: bool

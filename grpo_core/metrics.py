@@ -26,7 +26,6 @@ class Metric:
         unit: empty for a pure number.
         low, high: fixed axis limits if the range is known, otherwise None.
         colour: its key in the theme's colour table.
-        decimals: number of decimals shown by default.
         share: whether it is a fraction of a total; a single value is then shown in percent.
         scored: whether it is known once the update's completions are scored; the others follow with its last pass.
         sparse: whether only some updates have it.

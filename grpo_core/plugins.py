@@ -70,7 +70,6 @@ class Rows(Mapping[str, T]):
         """Create a table.
 
         Args:
-            own: our rows by name.
             fault: function that returns why an object of a package is not a valid row, or an empty text.
             checks: where the checks of a row are, ``module:mapping`` (:mod:`grpo_core.testing`).
         """

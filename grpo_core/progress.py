@@ -29,7 +29,6 @@ class Written:
 
     Attributes:
         group: index of the group in the update.
-        prompt: its tokens.
         completions: (G,) the tokens of each.
         ended: (G,) whether a completion has ended or reached the maximum length.
     """

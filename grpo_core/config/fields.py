@@ -32,9 +32,7 @@ class About:
         choices: the allowed values of a setting that is a word.
         choice_titles: titles of the choices, one each; a choice without a title is shown as written.
         optional: whether None is allowed, which disables the feature.
-        text: whether any text is allowed.
         live: whether a change takes effect at the next update; otherwise the setting is structural and needs a new run.
-        logarithmic: whether its slider has a logarithmic scale.
         section: heading of this setting and the following ones; if empty, the preceding setting's.
         since: the first version of the program with this setting.
         withheld: choices that are accepted from files but not offered.

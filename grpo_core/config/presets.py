@@ -23,7 +23,6 @@ class Preset:
         mu: passes over a batch if the source specifies them, otherwise None.
         resample_dead: whether the source redraws groups whose rewards are all equal.
         critic: whether the source learns a value function.
-        source: paper or code.
         not_covered: one or two sentences on what the source does and this program does not.
     """
 

@@ -132,8 +132,6 @@ class Surrogate:
         value: S, (..., B, T).
         pull: backward function, from dL/dS to the gradient with respect to the quantity of ``path``, both (..., B, T).
         path: the quantity through which the gradient reaches log π.
-        ratio: kind of the ratio that it reads.
-        clip: its clip, if any.
         unclipped: a sentence that says why it has no clip, containing the words “no clip”; empty if it has one.
         knobs: the fields of the objective that have an effect specifically under this surrogate.
         explained: S of one token.

@@ -46,7 +46,6 @@ class Compared:
     Attributes:
         name: stable identifier.
         ran, other: the two values; None if not available, or not yet.
-        decimals: number of decimals shown by default.
     """
 
     name: str
