@@ -246,18 +246,11 @@ class EvaluatedStep:
             return None
         return logit_gradient(step, passed, given=self.advantage)
 
-    def whole_gradient(self, passed: int) -> np.ndarray | None:
-        """Return the full gradient of a pass: d loss / d logits (C, A) if a table of logits is trained or the loss
-        depends on full distributions, otherwise d loss / d log π (B, T). None if those distributions are not recorded.
-        """
-        logits = self.logit_gradient(passed)
-        if logits is not None:
-            return logits
-        return self.distribution_gradient(passed) if self.through_distributions else self.gradient(passed)
-
     def has_gradient(self, passed: int) -> bool:
         """Return whether a pass has a gradient, finite or not, or may have one through unrecorded distributions."""
-        gradient = self.whole_gradient(passed)
+        gradient = self.logit_gradient(passed)
+        if gradient is None:
+            gradient = self.distribution_gradient(passed) if self.through_distributions else self.gradient(passed)
         return gradient is None or not vanishes(gradient, self.precision)
 
     def ratios_are_one(self, passed: int) -> bool:

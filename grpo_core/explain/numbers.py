@@ -46,7 +46,10 @@ class Numbers(EvaluatedStep):
                 raise KeyError(f"there is no number called “{q.name}”")
             return Quantity(q.name)
         if q.name in ("probability", "log_probability", "entropy", "exact_kl") and q.row is not None:
-            q = self._at_place(q)
+            at = q.row, q.token or 0
+            context = None if self.step.context is None else int(self.step.context[at])
+            action = int(self.step.tokens[at]) if q.action is None else q.action
+            q = Quantity(q.name, passed=q.passed, context=context, action=action)
         axes = KINDS[q.name].axes
         token = None
         if "token" in axes and self.step.mask.shape[1] > 1 and not (q.name == "advantage" and self.advantage.ndim == 1):
@@ -55,13 +58,6 @@ class Numbers(EvaluatedStep):
         if "rows" in axes:
             wanted["row"] = q.row
         return Quantity(q.name, passed=q.passed if {"pass", "state"} & set(axes) else 0, token=token, **wanted)
-
-    def _at_place(self, q: Quantity) -> Quantity:
-        """Return the address, by context and action, of a probability given by completion and token."""
-        row, token = q.row or 0, q.token or 0
-        context = None if self.step.context is None else int(self.step.context[row, token])
-        action = int(self.step.tokens[row, token]) if q.action is None else q.action
-        return Quantity(q.name, passed=q.passed, context=context, action=action)
 
     @property
     def long(self) -> bool:

@@ -18,8 +18,7 @@ import numpy as np
 from grpo_core import __version__, recompute
 from grpo_core.baselines import BASELINES
 from grpo_core.config import Objective, Settings
-from grpo_core.export.advantage_lines import advantage_lines, setting_lines
-from grpo_core.export.loss_lines import loss_lines
+from grpo_core.export.script_lines import advantage_lines, loss_lines, setting_lines
 from grpo_core.export.script_words import differing, one_line
 from grpo_core.kl import EXACT
 from grpo_core.levels import LEVELS
