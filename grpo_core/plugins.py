@@ -64,15 +64,14 @@ class Offer:
 
 
 class Rows(Mapping[str, T]):
-    """A table of our rows, in order, followed by those of packages. The rows of packages are loaded when first used."""
+    """A table of our rows, in order, followed by those of packages. The rows of packages are loaded when first used.
+
+    Args:
+        fault: function that returns why an object of a package is not a valid row, or an empty text.
+        checks: where the checks of a row are, ``module:mapping`` (:mod:`grpo_core.testing`).
+    """
 
     def __init__(self, kind: str, own: Mapping[str, T], fault: Callable[[Any], str], checks: str = "") -> None:
-        """Create a table.
-
-        Args:
-            fault: function that returns why an object of a package is not a valid row, or an empty text.
-            checks: where the checks of a row are, ``module:mapping`` (:mod:`grpo_core.testing`).
-        """
         self._kind, self.own, self.fault, self.checks = kind, dict(own), fault, checks
 
     def __getitem__(self, name: str) -> T:

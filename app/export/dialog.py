@@ -55,6 +55,13 @@ class PictureChoice:
 class PictureDialog(QDialog):
     """A dialog that asks for a :class:`PictureChoice`.
 
+    Args:
+        panels: (id, title) of the panels to choose from.
+        panel: id of the panel that is initially selected.
+        head: last update, for a sequence or a film; 0 for a single picture.
+        lesson: (id, title) of a lesson that can be filmed from beginning to end instead of a panel, and is
+            initially selected.
+
     Signals:
         chosen: emitted when the user has confirmed a choice.
     """
@@ -71,15 +78,6 @@ class PictureDialog(QDialog):
         head: int = 0,
         lesson: tuple[str, str] | None = None,
     ) -> None:
-        """Create the dialog.
-
-        Args:
-            panels: (id, title) of the panels to choose from.
-            panel: id of the panel that is initially selected.
-            head: last update, for a sequence or a film; 0 for a single picture.
-            lesson: (id, title) of a lesson that can be filmed from beginning to end instead of a panel, and is
-                initially selected.
-        """
         super().__init__(parent)
         self.setWindowTitle(title)
         self.panel = _combo(tr("Panel"), panels)

@@ -95,10 +95,7 @@ class Exporter(QObject):
         return QSize(size.width(), size.height() + paper.caption_height(size.width()))
 
     def table(self, panel: Panel, path: Path) -> None:
-        """Write the table of ``panel``, or the numbers behind its plots, as CSV.
-
-        Several tables become several files.
-        """
+        """Write the table of ``panel``, or the numbers of its plots, as CSV. Several tables become several files."""
         contents = tables(panel)
         files = targets(path, [title for title, _, _ in contents])
         existing = [file for file in files if file != path and file.exists()]
@@ -203,10 +200,7 @@ class Exporter(QObject):
         self.begin(folder, written, command, str(run.path.absolute()), *arguments)
 
     def begin(self, target: Path, written: str, command: str, *arguments: str) -> None:
-        """Run ``command`` in a separate process that writes to ``target``.
-
-        ``written`` is the message shown at the end.
-        """
+        """Run ``command`` in a process that writes to ``target``. ``written`` is the message at the end."""
         if self._process is not None:
             self._messages.say(tr("Another export is being written; wait for it, or cancel it."))
             return

@@ -70,7 +70,7 @@ class Trained:
         return np.asarray(~np.isfinite(self.courses[name][-1]))
 
     def arrivals(self, name: str, line: float) -> np.ndarray:
-        """Return the first update at which each seed has a value above ``line``, (S,). Infinite if there is none."""
+        """Return the first update after which each seed is above ``line``, (S,), or infinity."""
         past = counted(self.courses[name], self.floor) > line
         return np.where(past.any(axis=0), past.argmax(axis=0), np.inf)
 
