@@ -14,9 +14,9 @@ from grpo_core.deviations import DEVIATIONS, Deviation
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
-from grpo_core.explain.records import Rule, mean_of
+from grpo_core.explain.records import Rule, mean_of, std_of
 from grpo_core.text import plural, tr
-from grpo_core.typeset import number, plain, series, signed, total
+from grpo_core.typeset import number, plain, signed, total
 
 PAPER = DEEPSEEKMATH
 
@@ -109,10 +109,7 @@ def std(n: Numbers, q: Quantity) -> Formula:
     return Formula(
         symbol=symbol,
         latex=rf"{name} = \sqrt{{\frac{{1}}{{{below}}} \sum_{{j}} \left({letter}_{{j}} - {mean_name}\right)^{{2}}}}",
-        values=rf"\sqrt{{\frac{{1}}{{{freedom}}} \left("
-        + series(values, lambda v: rf"({number(v)} - {signed(middle)})^{{2}}")
-        + r"\right)}",
-        value=math.sqrt(math.fsum((v - middle) ** 2 for v in values) / freedom),
+        **std_of(values, middle, freedom),
         inputs=tuple(inputs) if centred else (*inputs, centre),
         scale=max(abs(v) for v in compared_in(n, q.group)[1]),
         note=tr("The paper does not say whether it divides by n or n − 1.")

@@ -16,7 +16,7 @@ from grpo_core.levels import LEVELS
 from grpo_core.record import Step
 from grpo_core.reductions import REDUCTIONS
 from grpo_core.text import plural, tr
-from grpo_core.typeset import number, plain, total
+from grpo_core.typeset import number, plain, series, signed, total
 
 Rule = Callable[[Numbers, Quantity], Formula]
 
@@ -132,6 +132,15 @@ def mean_of(n: Numbers, inputs: Sequence[Quantity], symbol: str, latex: str, **m
     added, count = sum_of(n, inputs, symbol, latex, **more), len(inputs)
     values = rf"\frac{{1}}{{{count}}} \left({added.values}\right)"
     return dataclasses.replace(added, values=values, value=added.value / count if count else math.nan)
+
+
+def std_of(values: Sequence[float], middle: float, freedom: int) -> dict[str, Any]:
+    """Return the fields ``values`` and ``value`` of the formula of a standard deviation around ``middle``."""
+    shown = series(values, lambda v: rf"({number(v)} - {signed(middle)})^{{2}}")
+    return {
+        "values": rf"\sqrt{{\frac{{1}}{{{freedom}}} \left({shown}\right)}}",
+        "value": math.sqrt(math.fsum((v - middle) ** 2 for v in values) / freedom),
+    }
 
 
 def sum_of(n: Numbers, inputs: Sequence[Quantity], symbol: str, latex: str, **more: Any) -> Formula:
