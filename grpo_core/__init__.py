@@ -29,15 +29,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "PRESETS": "config",
-    "Objective": "config",
-    "Preset": "config",
-    "GrpoError": "errors",
-    "SettingsError": "errors",
-    "ShapeError": "errors",
-    "Terms": "objective",
-    "evaluate": "objective",
-    "gradient": "objective",
+    **dict.fromkeys(("PRESETS", "Objective", "Preset"), "config"),
+    **dict.fromkeys(("GrpoError", "SettingsError", "ShapeError"), "errors"),
+    **dict.fromkeys(("Terms", "evaluate", "gradient"), "objective"),
 }
 _MODULES = ("advantages",)
 

@@ -72,7 +72,6 @@ def step_scores(objective: Objective, step_rewards: Array) -> Array:
     group.
 
     Args:
-        objective: as for :func:`advantages`.
         step_rewards: (..., P, G, T), the reward of the step that ends with each token; NaN where no step ends.
 
     Returns:

@@ -10,11 +10,6 @@ import array_api_compat
 import numpy as np
 from array_api_compat import device, is_torch_array
 
-__all__ = [
-    "Array", "Recorded", "array_namespace", "as_array", "at_least_one", "clamp", "constant", "from_numpy", "full",
-    "is_zero", "numeric", "stop_gradient", "to_numpy",
-]  # fmt: skip # names, several per line
-
 Array = Any
 """An array of any library that follows the Array API standard (NumPy, torch, array_api_strict)."""
 
@@ -72,18 +67,14 @@ def from_numpy(x: np.ndarray | float, like: Array) -> Array:
 
 
 def as_array(x: Any, like: Array) -> Array:
-    """Convert ``x`` (a number, or an array of ``like``'s library) to ``like``'s dtype. Numbers
-    are put on its device.
-    """
+    """Convert ``x``, a number or an array of ``like``'s library, to ``like``'s dtype. Numbers go to its device."""
     if not constant(x):
         return x if x.dtype == like.dtype else array_namespace(like).astype(x, like.dtype)
     return from_numpy(x, like)
 
 
 def full(shape: tuple[int, ...], value: Any, like: Array) -> Array:
-    """Return an array filled with ``value``, of ``like``'s library and dtype. ``value`` is a number, or an array to
-    broadcast to ``shape``.
-    """
+    """Return an array of ``like``'s library and dtype filled with ``value``, a number or an array to broadcast."""
     xp = array_namespace(like)
     if not constant(value):
         return value if value.shape == shape else xp.broadcast_to(value, shape)
@@ -93,9 +84,7 @@ def full(shape: tuple[int, ...], value: Any, like: Array) -> Array:
 
 
 def numeric(value: Any, like: Array) -> Any:
-    """Prepare a numeric field for arithmetic with ``like``: numbers are unchanged, arrays of run axes are converted to
-    its library and dtype.
-    """
+    """Prepare a numeric field for arithmetic with ``like``, whose library and dtype arrays of run axes get."""
     return value if constant(value) else as_array(value, like)
 
 

@@ -45,9 +45,7 @@ def settings_from(preset: str | None, assignments: Iterable[str], base: Settings
 
 
 def described_settings(base: Settings | None = None) -> Iterator[tuple[str, About, Any]]:
-    """Yield every setting of a kind of run, as (dotted path, description, default). ``base`` gives the kind and the
-    defaults.
-    """
+    """Yield every setting of a kind of run as (dotted path, description, default). ``base`` gives the kind."""
     defaults = Settings() if base is None else base
     rules = dict(described(Settings))
     for part in fields(Settings):

@@ -68,21 +68,9 @@ class Baseline:
     script: str = ""
 
 
-def _group_mean(xp: Array, r: Array, n: Array | float, given: Any) -> Array:
-    return xp.sum(r, axis=-1, keepdims=True) / at_least_one(n)
-
-
-def _leave_one_out(xp: Array, r: Array, n: Array | float, given: Any) -> Array:
-    return (xp.sum(r, axis=-1, keepdims=True) - r) / at_least_one(n - 1)
-
-
 def _batch_mean(xp: Array, r: Array, n: Array | float, given: Any) -> Array:
     count = n * r.shape[-2] if constant(n) else xp.sum(n, axis=-2, keepdims=True)
     return xp.sum(xp.sum(r, axis=-1, keepdims=True), axis=-2, keepdims=True) / at_least_one(count)
-
-
-def _none(xp: Array, r: Array, n: Array | float, given: Any) -> Array | float:
-    return 0.0
 
 
 def _given(xp: Array, r: Array, n: Array | float, given: Any) -> Array:
@@ -103,18 +91,9 @@ def _mean_of_others(others: Sequence[float]) -> Expression:
     )
 
 
-def _nothing(others: Sequence[float]) -> Expression:
-    return Expression(general="0", values="", value=0.0, note=tr("Nothing is subtracted from the reward."))
-
-
-def _of_critic(others: Sequence[float]) -> Expression:
-    note = tr("The baseline is the critic's value of each token; see the advantage.")
-    return Expression(general="", values="", value=math.nan, note=note)
-
-
 BASELINES: dict[str, Baseline] = {
     "group_mean": Baseline(
-        value=_group_mean,
+        value=lambda xp, r, n, given: xp.sum(r, axis=-1, keepdims=True) / at_least_one(n),
         mean="group",
         within_group=True,
         phrase=tr("the group's mean"),
@@ -125,7 +104,7 @@ BASELINES: dict[str, Baseline] = {
         script="r.mean()",
     ),
     "leave_one_out": Baseline(
-        value=_leave_one_out,
+        value=lambda xp, r, n, given: (xp.sum(r, axis=-1, keepdims=True) - r) / at_least_one(n - 1),
         within_group=True,
         explained=_mean_of_others,
         phrase=tr("the mean of the others"),
@@ -148,9 +127,11 @@ BASELINES: dict[str, Baseline] = {
         script="{scored}.mean()",
     ),
     "none": Baseline(
-        value=_none,
+        value=lambda xp, r, n, given: 0.0,
         subtracts=False,
-        explained=_nothing,
+        explained=lambda others: Expression(
+            general="0", values="", value=0.0, note=tr("Nothing is subtracted from the reward.")
+        ),
         phrase=tr("nothing", "baseline"),
         in_training=tr("There was no baseline."),
         source=WILLIAMS,
@@ -164,7 +145,12 @@ BASELINES: dict[str, Baseline] = {
     "given": Baseline(
         value=_given,
         from_critic=True,
-        explained=_of_critic,
+        explained=lambda others: Expression(
+            general="",
+            values="",
+            value=math.nan,
+            note=tr("The baseline is the critic's value of each token; see the advantage."),
+        ),
         phrase=tr("the critic's value"),
         in_training=tr("The baseline was a critic's value of each token."),
         source=GAE,

@@ -39,7 +39,6 @@ class Breakpoint:
         series: its name in ``METRICS``.
         relation: “above”, “below”, or “first” (not 0 for the first time in the run).
         value: the value that the series is compared with; 0 with “first”.
-        on: whether it is enabled.
 
     Raises:
         SettingsError: there is no such series or relation, or the value is not a finite number.
@@ -148,11 +147,7 @@ class Watch:
         self._held = {one: one.became(past(one.series))[1] for one in breakpoints if one.on}
 
     def reached(self, values: Mapping[str, float]) -> tuple[Breakpoint, ...]:
-        """Return the breakpoints whose conditions become true at the next update.
-
-        Args:
-            values: metrics of that update.
-        """
+        """Return the breakpoints whose conditions become true at the next update, whose metrics are ``values``."""
         reached = []
         for one, before in self._held.items():
             places, self._held[one] = one.became(np.array([values[one.series]]), before)
@@ -167,9 +162,7 @@ def nothing_before(name: str) -> np.ndarray:
 
 
 def sentence(step: int, reached: Sequence[Breakpoint], values: Mapping[str, float]) -> str:
-    """Return a sentence that says why a run stopped at update ``step``, such as “Update 37: max π(a) 0.912, above
-    0.9.”
-    """
+    """Return a sentence on why a run stopped at update ``step``: “Update 37: max π(a) 0.912, above 0.9.”"""
     return tr("Update {step}: {values}.").format(
         step=step, values="; ".join(one.at(values[one.series]) for one in reached)
     )

@@ -36,17 +36,14 @@ class CsvWriter:
 
     Args:
         file: a file opened with ``newline=""``.
-        lineterminator: end of a row.
     """
 
     def __init__(self, file: IO[str], lineterminator: str = "\r\n") -> None:
         self._writer = csv.writer(file, lineterminator=lineterminator)
 
     def writerow(self, row: Iterable[object]) -> None:
-        """Write one row."""
         self._writer.writerow([defused(cell) for cell in row])
 
     def writerows(self, rows: Iterable[Iterable[object]]) -> None:
-        """Write several rows."""
         for row in rows:
             self.writerow(row)

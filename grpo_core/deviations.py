@@ -27,7 +27,6 @@ class Deviation:
         inline: its symbol in a one-line formula; empty if nothing is divided.
         phrase: the division as part of a sentence.
         in_training: sentence saying that a trainer divided by it.
-        source: the paper or library that divides by it.
         knobs: fields of the objective that have an effect only with it.
     """
 

@@ -40,7 +40,6 @@ class SettingsError(GrpoError):
 
     Attributes:
         field: dotted name of the field, such as ``objective.beta``.
-        value: the value given.
         allowed: the allowed values, in words.
     """
 
@@ -64,7 +63,6 @@ class ShapeError(GrpoError):
 
     Attributes:
         argument: its parameter name.
-        shape: its shape.
         wanted: the expected shape, in words.
     """
 
@@ -103,9 +101,7 @@ class NonFiniteError(GrpoError):
 
 
 def given_up(poll: Callable[[], None]) -> Callable[[], bool]:
-    """Convert ``poll``, which raises :class:`Cancelled` when it is time to stop, into a function that returns whether
-    to stop.
-    """
+    """Convert ``poll``, which raises :class:`Cancelled`, into a function that returns whether to stop."""
 
     def asked() -> bool:
         try:

@@ -46,13 +46,9 @@ class EvaluatedStep:
 
     Attributes:
         step: the update, or for another objective its counterfactual version.
-        objective: the settings of the loss.
         recorded: whether the objective is the one that the update ran under.
+        precision: relative accuracy to expect of numbers in the record's dtype.
     """
-
-    step: Step
-    objective: Objective
-    recorded: bool
 
     def __init__(self, step: Step, objective: Objective | None = None) -> None:
         self.recorded = objective is None or objective == step.settings.objective
@@ -62,15 +58,11 @@ class EvaluatedStep:
             step = dataclasses.replace(recompute.under(step, objective), settings=settings, measurements=kept)
         self.step = step
         self.objective = step.settings.objective
+        self.precision = step.precision
         self._terms: dict[int, Terms] = {}
         self._gradients: dict[int, tuple[np.ndarray, np.ndarray | None]] = {}
         self._whole_gradients: dict[int, np.ndarray] = {}
         self._logit_gradients: dict[int, np.ndarray | None] = {}
-
-    @property
-    def precision(self) -> float:
-        """Relative accuracy to expect of numbers in the record's dtype."""
-        return self.step.precision
 
     def terms(self, passed: int) -> Terms:
         """Return the loss of a pass with all intermediate values."""
@@ -110,18 +102,13 @@ class EvaluatedStep:
     def scores(self) -> np.ndarray:
         """The values compared within a group: rewards (B,), minus the KL penalty if it is in the reward, or step
         rewards (B, T) with NaN where no step ends."""
-        if self.by_step:
+        if self.objective.credits_steps:
             return recompute.paid_for_steps(self.step)
         if not self.penalised:
             return self.step.rewards
         bare = dataclasses.replace(self.step, advantage=None)
         paid = recompute.advantage(bare, self.objective.replace(baseline="none", std="none"))
         return np.where(np.isnan(self.step.rewards), np.nan, paid)
-
-    @property
-    def by_step(self) -> bool:
-        """Whether rewards are given to steps of a completion rather than to entire completions."""
-        return self.objective.credits_steps
 
     @cached_property
     def step_scores(self) -> np.ndarray:
@@ -259,20 +246,11 @@ class EvaluatedStep:
             return None
         return logit_gradient(step, passed, given=self.advantage)
 
-    def whole_gradient(self, passed: int) -> np.ndarray | None:
-        """Return the full gradient of a pass: d loss / d logits (C, A) if a table of logits is trained or the loss
-        depends on full distributions, otherwise d loss / d log π (B, T). None if those distributions are not recorded.
-        """
-        logits = self.logit_gradient(passed)
-        if logits is not None:
-            return logits
-        return self.distribution_gradient(passed) if self.through_distributions else self.gradient(passed)
-
     def has_gradient(self, passed: int) -> bool:
-        """Return whether a pass has a non-zero gradient (finite or not), or may have one through unrecorded
-        distributions.
-        """
-        gradient = self.whole_gradient(passed)
+        """Return whether a pass has a gradient, finite or not, or may have one through unrecorded distributions."""
+        gradient = self.logit_gradient(passed)
+        if gradient is None:
+            gradient = self.distribution_gradient(passed) if self.through_distributions else self.gradient(passed)
         return gradient is None or not vanishes(gradient, self.precision)
 
     def ratios_are_one(self, passed: int) -> bool:
@@ -290,9 +268,7 @@ class EvaluatedStep:
         return -float((terms.weight * terms.surrogate).sum())
 
     def surrogate_size(self, passed: int) -> float:
-        """Return the sum of W |surrogate| over a pass, the scale for judging rounding errors in its loss. Always
-        positive.
-        """
+        """Return the sum of W |surrogate| over a pass, the scale of rounding errors in its loss. Above 0."""
         terms = self.terms(passed)
         return float(np.abs(terms.weight * terms.surrogate).sum()) or 1e-300
 
@@ -328,14 +304,9 @@ class EvaluatedStep:
     # -- an update that is known in part, as a language model's under other settings ---------------------------------
 
     @property
-    def complete(self) -> bool:
-        """Whether log π is recorded for the whole update: before each of its passes and after the last."""
-        return len(self.step.logp) == self.step.passes + 1
-
-    @property
     def passes(self) -> int:
         """Number of passes of the update, recorded or not."""
-        every = self.complete or self.step.settings.is_recorded
+        every = self.step.scored_after or self.step.settings.is_recorded
         return self.step.passes if every else self.step.settings.learner.mu
 
     def nearest_pass(self, passed: int) -> int:

@@ -5,9 +5,9 @@ of algorithm variants.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from grpo_core.config import Objective
 
@@ -43,46 +43,47 @@ def exponential(x: float) -> float:
     return math.exp(x) if x < 709.78 else math.inf
 
 
-class Reading(Protocol):
+class Reading(ABC):
     """The quantities of one token in one pass that an expression can read. Each quantity that is read becomes an input
     of the explanation.
+
+    Attributes:
+        index: index of a token in formulas: ``{i,t}``, or ``{i}`` if completions have one token.
+        ratio_name, advantage_name: LaTeX symbols of the ratio at the objective's level, and of the advantage.
     """
 
-    @property
-    def objective(self) -> Objective:
-        """The settings of the loss."""
+    objective: Objective
+    index: str
+    ratio_name: str
+    advantage_name: str
 
-    @property
-    def index(self) -> str:
-        """Index of a token in formulas: ``{i,t}``, or ``{i}`` if completions have one token."""
+    @abstractmethod
+    def read(self, name: str) -> float:
+        """Return the engine's number called ``name`` for this token."""
 
-    @property
-    def ratio_name(self) -> str:
-        """LaTeX symbol of the ratio at the objective's level."""
-
-    @property
-    def advantage_name(self) -> str:
-        """LaTeX symbol of the advantage."""
+    @abstractmethod
+    def of_completion(self, rule: Callable[[Sequence[Reading]], Expression]) -> Expression:
+        """Apply ``rule`` to the readings of all tokens of this completion, once per completion."""
 
     @property
     def ratio(self) -> float:
         """The ratio at the objective's level."""
+        return self.read("ratio")
 
     @property
     def advantage(self) -> float:
-        """The token's advantage."""
+        return self.read("advantage")
 
     @property
     def logp(self) -> float:
         """log π of the token in this pass."""
+        return self.read("logp")
 
     @property
     def old_logp(self) -> float:
-        """log π_old of the token."""
+        return self.read("old_logp")
 
     @property
     def log_ratio(self) -> float:
         """log π − log π_old of the token, clamped if the objective sets a limit."""
-
-    def of_completion(self, rule: Callable[[Sequence[Reading]], Expression]) -> Expression:
-        """Apply ``rule`` to the readings of all tokens of this completion, once per completion."""
+        return self.read("log_ratio")

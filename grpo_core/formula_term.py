@@ -13,7 +13,6 @@ class Term:
 
     Attributes:
         key: the number of the update that it shows and explains; empty for connecting pieces such as brackets.
-        latex: the term in LaTeX.
         name: its name in words, such as "ratio"; part of the accessible name and the tooltip.
         help: one sentence for the tooltip.
         meaning: name of its colour in the theme.

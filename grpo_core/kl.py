@@ -51,7 +51,6 @@ class Distance:
 
     @property
     def value(self) -> float:
-        """The difference d."""
         return self.ref - self.now
 
     @property
@@ -154,10 +153,6 @@ def _k1(d: Distance) -> Expression:
     )
 
 
-def _k1_slope(d: Distance) -> Expression:
-    return Expression(general="", values="1", value=1.0)
-
-
 def _k2(d: Distance) -> Expression:
     return Expression(
         general=rf"\frac{{1}}{{2}} ({d.general})^{{2}}",
@@ -202,7 +197,7 @@ ESTIMATORS: dict[str, Estimator] = {
         value=lambda d: -d,
         derivative=lambda d: array_namespace(d).ones_like(d),
         explained=_k1,
-        slope=_k1_slope,
+        slope=lambda d: Expression(general="", values="1", value=1.0),
         unbiased=True,
         pulls_back=False,
         pulls_nowhere=True,

@@ -22,7 +22,6 @@ class Contribution:
     """A quantity that is a sum over tokens.
 
     Attributes:
-        title: its displayed name.
         of: function that returns each token's contribution, (B, T), from the record, the terms of a pass and d loss / d
             log π; None if the record lacks it.
         missing: the message shown if the record lacks it.

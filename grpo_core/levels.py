@@ -29,7 +29,6 @@ class Level:
         inline: the ratio as symbols in a one-line formula.
         note: one sentence describing the ratio; empty for per-token ratios.
         script_note: short description of the ratio, for a comment in an exported script.
-        source: paper and equation.
     """
 
     of_completion: bool
@@ -44,7 +43,6 @@ class Level:
         the tokens.
 
         Args:
-            xp: the array library's namespace.
             per_token: (..., B, T), 0 in padding.
             length: at least 1, (..., B, 1), or one number that all completions share.
 

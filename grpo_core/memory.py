@@ -143,7 +143,6 @@ class Block:
     Attributes:
         model: policy, reference, reward model or critic.
         part: weights, gradients, optimizer states, activations, or keys and values.
-        bytes: its size.
         formula: the formula of the size, in words.
         estimate: whether it is based on an assumed shape rather than on the settings alone.
     """
@@ -156,7 +155,6 @@ class Block:
 
     @property
     def title(self) -> str:
-        """Model and part, as a title."""
         return f"{WORDS.get(self.model, self.model)}, {WORDS.get(self.part, self.part)}"
 
 
@@ -205,9 +203,7 @@ def compute(training: Training) -> dict[str, float]:
 
 
 def counted_block(model: str, part: str, *, size: int, numbers: int, kinds: set[str], tensors: int) -> Block:
-    """Return the block of the tensors of a model that is being trained: ``size`` bytes, with so many ``numbers`` of
-    these ``kinds``.
-    """
+    """Return the block of the tensors of a model in training: ``size`` bytes, ``numbers`` of these ``kinds``."""
     return Block(
         model=model,
         part=part,

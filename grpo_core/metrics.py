@@ -21,14 +21,11 @@ class Metric:
     """Name and display properties of a series.
 
     Attributes:
-        title: the displayed name.
-        help: one sentence.
         short: a shorter name, for labels of curves; empty if no curve shows the series.
         symbol: its symbol, empty if it has none.
         unit: empty for a pure number.
         low, high: fixed axis limits if the range is known, otherwise None.
         colour: its key in the theme's colour table.
-        decimals: number of decimals shown by default.
         share: whether it is a fraction of a total; a single value is then shown in percent.
         scored: whether it is known once the update's completions are scored; the others follow with its last pass.
         sparse: whether only some updates have it.
@@ -125,16 +122,13 @@ def metrics(step: Step, *, terms: Callable[[int], Terms] | None = None) -> dict[
     """Return the scalars of one update, by name. NaN where the record lacks what they need.
 
     Args:
-        step: the update.
         terms: function that returns the loss of a pass (0 = the first), if it has already been evaluated.
     """
     return _named(step, {name: float(value) for name, value in _series(step, terms).items()})
 
 
 def metrics_of(steps: Sequence[Step]) -> list[dict[str, float]]:
-    """Return the :func:`metrics` of several updates, bit for bit. Adjacent updates of the same shape are computed in
-    one call.
-    """
+    """Return the :func:`metrics` of several updates, bit for bit, adjacent ones of a shape computed in one call."""
     named = []
     for together in neighbours(steps):
         if len(together) == 1:
@@ -153,9 +147,7 @@ def _named(step: Step, values: dict[str, float]) -> dict[str, float]:
 
 
 def _series(step: Step, terms: Callable[[int], Terms] | None = None) -> dict[str, Any]:
-    """Return the series that follow from one update, or from stacked updates, (S,) each. ``terms`` is as for
-    :func:`metrics`.
-    """
+    """Return the series of one update, or (S,) each of stacked ones. ``terms`` is as for :func:`metrics`."""
     values: dict[str, Any] = {}
     last, visited = step.passes, step.mask
     scored = ~np.isnan(step.rewards)
@@ -215,9 +207,7 @@ def _first_visited(context: np.ndarray, visited: np.ndarray, values: np.ndarray)
 
 
 def at_start(origin: Origin) -> dict[str, float]:
-    """Return the metrics before the first update: those of the starting policy, and NaN for
-    those that need an update.
-    """
+    """Return the metrics of the starting policy, and NaN for those that need an update."""
     values = dict.fromkeys(METRICS, float("nan"))
     if origin.dist_logp is not None:
         start = origin.dist_logp[:1]

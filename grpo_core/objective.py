@@ -98,7 +98,6 @@ def evaluate(
     """Compute the loss of one pass over a batch, with all intermediate values.
 
     Args:
-        objective: settings of the loss.
         logp, old_logp: log-probabilities of the sampled tokens now and under the old policy, (..., B, T).
         advantage: (..., B), or (..., B, T) for one per token.
         mask: boolean (..., B, T); values in padding, even NaN, have no effect. None if there is no padding.

@@ -44,7 +44,6 @@ class Offer:
 
     Attributes:
         package: name of the distribution, in lower case, with hyphens.
-        version: version of the distribution.
         entry: name of the entry point, ``kind.name``.
         place: where the row is, ``module:object``.
     """
@@ -56,7 +55,6 @@ class Offer:
 
     @property
     def kind(self) -> str:
-        """The kind of row."""
         return self.entry.partition(".")[0]
 
     @property
@@ -66,17 +64,14 @@ class Offer:
 
 
 class Rows(Mapping[str, T]):
-    """A table of our rows, in order, followed by those of packages. The rows of packages are loaded when first used."""
+    """A table of our rows, in order, followed by those of packages. The rows of packages are loaded when first used.
+
+    Args:
+        fault: function that returns why an object of a package is not a valid row, or an empty text.
+        checks: where the checks of a row are, ``module:mapping`` (:mod:`grpo_core.testing`).
+    """
 
     def __init__(self, kind: str, own: Mapping[str, T], fault: Callable[[Any], str], checks: str = "") -> None:
-        """Create a table.
-
-        Args:
-            kind: kind of its rows.
-            own: our rows by name.
-            fault: function that returns why an object of a package is not a valid row, or an empty text.
-            checks: where the checks of a row are, ``module:mapping`` (:mod:`grpo_core.testing`).
-        """
         self._kind, self.own, self.fault, self.checks = kind, dict(own), fault, checks
 
     def __getitem__(self, name: str) -> T:

@@ -29,7 +29,6 @@ class Written:
 
     Attributes:
         group: index of the group in the update.
-        prompt: its tokens.
         completions: (G,) the tokens of each.
         ended: (G,) whether a completion has ended or reached the maximum length.
     """
@@ -45,8 +44,6 @@ class Progress:
     """Progress of an update.
 
     Attributes:
-        step: number of the update.
-        phase: current phase of the computation.
         done: the token, chunk of rows or pass in progress, counted from 1; 0 in phases without a count.
         total: the largest value of ``done``; 0 in phases without a count.
         written: the completions of the watched group, during sampling and once afterwards; None if they are unchanged
@@ -68,9 +65,7 @@ class Progress:
         return sum(self.groups) / len(self.groups) if self.groups else None
 
     def after(self, before: Progress | None) -> Progress:
-        """Return this report with the completions of ``before``, if it has none itself and both belong to the same
-        update.
-        """
+        """Return this report with the completions of ``before``, if it has none and is of the same update."""
         if self.written is not None or before is None or before.step != self.step:
             return self
         return replace(self, written=before.written)
@@ -81,7 +76,6 @@ class UpdateProgress:
     and phase.
 
     Args:
-        report: called with each report.
         clock: monotonic clock, in seconds.
         quiet: seconds of an update in which nothing is reported, 0 if every update is long; by default :data:`QUIET`.
         group: returns the index of the group whose completions are watched; called for every report.

@@ -17,7 +17,7 @@ from grpo_core.config import Settings, settings_from_json
 from grpo_core.errors import GrpoError, NonFiniteError
 from grpo_core.record import ARRAYS, Step
 from grpo_core.text import tr
-from grpo_core.update_time import UpdateTime, UpdateTimeQuestion
+from grpo_core.update_time import RunQuestion, UpdateTime, UpdateTimeQuestion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,6 @@ class Answer:
         dist_logp: (T, V) the full distribution at each token's position; (T, 0) for a large vocabulary.
         top_tokens, top_logp: (T, k) the likeliest tokens at each position and their log-probabilities, in that order,
             if the distribution is not kept; only for display.
-        reward: its reward.
         parts: (K,) parts of the reward, before weighting.
     """
 
@@ -70,7 +69,6 @@ class Answer:
         return best, float(self.dist_logp[place, best])
 
     def to_json(self) -> str:
-        """Return the answer as one line of JSON. The inverse of :meth:`from_json`."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         return json.dumps({name: x.tolist() if isinstance(x, np.ndarray) else x for name, x in values.items()})
 
@@ -111,7 +109,6 @@ class Replay:
     settings: Settings
 
     def to_json(self) -> str:
-        """Return the question as one line of JSON. The inverse of :func:`question_from_json`."""
         return json.dumps({"step": self.step, "settings": self.settings.to_json()}, sort_keys=True)
 
 
@@ -152,21 +149,10 @@ class Replayed:
         return cls(arrays=arrays, measurements=stored["measurements"])
 
 
-@dataclass(frozen=True, kw_only=True)
-class FirstAnswers:
-    """A request for the model's answers to the fixed prompts before any training, for a run without an update.
+class FirstAnswers(RunQuestion):
+    """A request for the model's answers to the fixed prompts before any training."""
 
-    Attributes:
-        run: id of the run.
-        step: the update before which the model answers.
-    """
-
-    run: str
-    step: int = 1
-
-    def to_json(self) -> str:
-        """Return the question as one line of JSON. The inverse of :func:`question_from_json`."""
-        return json.dumps({"run": self.run, "step": self.step, "first_answers": True}, sort_keys=True)
+    KIND = "first_answers"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,7 +166,6 @@ class FixedAnswers:
     tokens: tuple[tuple[int, ...], ...]
 
     def to_json(self) -> str:
-        """Return the answer as one line of JSON. The inverse of :meth:`from_json`."""
         return json.dumps({"tokens": self.tokens})
 
     @classmethod
@@ -197,9 +182,7 @@ class FixedAnswers:
 
 
 def not_finite(error: NonFiniteError) -> GrpoError:
-    """Return the error for an update that would have diverged under different settings. The run itself is not
-    stopped.
-    """
+    """Return the error for an update that would have diverged under other settings. The run itself goes on."""
     return GrpoError(
         tr("Under these settings {what} of update {step} would not be a finite number.").format(
             what=error.what, step=error.step
@@ -214,17 +197,15 @@ AnyAnswer: TypeAlias = Answer | Replayed | FixedAnswers | UpdateTime
 def question_from_json(text: str) -> AnyQuestion:
     """Restore a question of any kind from its line of JSON."""
     stored = json.loads(text)
-    if "first_answers" in stored:
-        return FirstAnswers(run=stored["run"], step=stored["step"])
-    if "update_time" in stored:
-        return UpdateTimeQuestion(run=stored["run"], step=stored["step"])
+    for kind in (FirstAnswers, UpdateTimeQuestion):
+        if kind.KIND in stored:
+            return kind(run=stored["run"], step=stored["step"])
     if "settings" in stored:
         return Replay(step=stored["step"], settings=settings_from_json(stored["settings"]))
     return Question(**stored)
 
 
 def answer_from_json(question: AnyQuestion, text: str) -> AnyAnswer:
-    """Restore the answer to a question from its line of JSON."""
     if isinstance(question, FirstAnswers):
         return FixedAnswers.from_json(text)
     if isinstance(question, UpdateTimeQuestion):

@@ -208,9 +208,7 @@ def token_gradient(
 
 
 def exact_kl(step: Step, passed: int) -> np.ndarray | None:
-    """Return KL(π‖π_ref) at every visited position after ``passed`` passes, (B, T). None without the full
-    distributions.
-    """
+    """Return KL(π‖π_ref) at every visited position after ``passed`` passes, (B, T). None without distributions."""
     now = step.distribution(passed)
     if now is None or step.ref_dist_logp is None or step.context is None:
         return None
@@ -218,9 +216,7 @@ def exact_kl(step: Step, passed: int) -> np.ndarray | None:
 
 
 def exact_entropy(step: Step, passed: int) -> np.ndarray | None:
-    """Return the entropy of the policy at every visited position after ``passed`` passes, (B, T), in nats. None
-    without the full distributions.
-    """
+    """Return the policy's entropy at visited positions after ``passed`` passes, (B, T), in nats. None if unknown."""
     now = step.distribution(passed)
     if now is None or step.context is None:
         return None
@@ -353,9 +349,7 @@ def _places(step: Step) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
 
 @lru_cache(maxsize=64)
 def _counted(groups: bytes, kind: str) -> tuple[np.ndarray, tuple[int, int]]:
-    """Return the index of each row within its group, and (P, G). Cached, since nearly all updates of a run have equal
-    groups.
-    """
+    """Return the index of each row within its group, and (P, G). Cached: a run's groups are nearly always equal."""
     group = np.frombuffer(groups, kind)
     counts = np.bincount(group)
     place = np.empty_like(group)

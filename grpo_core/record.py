@@ -24,7 +24,6 @@ class Step:
 
     Attributes:
         step: number of the update, 1 for the first.
-        settings: the settings of the update.
         group: (B,) integer, index of each completion's prompt.
         row_id: (B,) integer, identifier of a completion across resampling.
         prompt_tokens: (P, T_prompt) integer, −1 in padding; None if prompts have no tokens.
@@ -131,9 +130,7 @@ class Step:
         return len(self.logp) == self.passes + 1
 
     def distribution(self, passed: int) -> np.ndarray | None:
-        """Return the log-probabilities (C, V) of every known context after ``passed`` passes (0
-        = before the update).
-        """
+        """Return the log-probabilities (C, V) of every known context after ``passed`` passes, from 0."""
         if self.dist_logp is None:
             return None
         if len(self.dist_logp) == self.passes + 1:

@@ -139,9 +139,7 @@ def _like(name: str, shape: Shape | None, frame: Shape) -> None:
 
 
 def _fits(shape: Shape, frame: Shape) -> bool:
-    """Return whether ``shape`` has the last two axes of ``frame``, and leading axes that broadcast to those of
-    ``frame``.
-    """
+    """Return whether ``shape`` has the last two axes of ``frame``, and leading axes that broadcast to its others."""
     return shape[-2:] == frame[-2:] and _leads(shape[:-2], frame[:-2])
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from grpo_core import recompute
-from grpo_core.config import Objective
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.evaluated_step import EvaluatedStep
 from grpo_core.explain.quantity import Quantity
@@ -25,8 +24,6 @@ class Column:
 
     Attributes:
         name: the quantity's name in ``explain``; for columns without ``explained``, only a key.
-        title: the heading.
-        help: one sentence.
         symbol: its symbol, empty if it has none.
         explained: whether its cells can be explained.
         decimals: number of decimals shown by default; None for words and integers.
@@ -63,7 +60,6 @@ class GroupRow:
 
     Attributes:
         group: the prompt, counted from 0.
-        prompt: its text.
         size: number of its scored completions.
         mean, std: of the scored rewards; std with n − 1 unless the objective divides by n; NaN where undefined.
         dead: whether all rewards are equal.
@@ -118,36 +114,23 @@ _NUMBERS = (
 
 
 def columns(step: Step) -> tuple[Column, ...]:
-    """Return the columns of ``step``'s table. If completions have one token, the action replaces completion,
-    position and token.
-    """
+    """Return the columns. If completions have one token, the action replaces completion, position and token."""
     words = (_ACTION,) if step.mask.shape[-1] == 1 else (_COMPLETION, _PLACE, _TOKEN)
     return (_SAMPLE, _PROMPT, *words, *_NUMBERS)
 
 
-def rows(
-    step: Step,
-    passed: int,
-    objective: Objective | None = None,
-    *,
-    origin: Origin | None = None,
-    only: int | None = None,
-    evaluated: EvaluatedStep | None = None,
-) -> list[Row]:
-    """Return the table rows of all real tokens of ``step`` with their numbers in pass ``passed`` (0 = the first), in
+def rows(numbers: EvaluatedStep, passed: int, *, origin: Origin | None = None, only: int | None = None) -> list[Row]:
+    """Return the table rows of all real tokens of an update with their numbers in pass ``passed`` (0 = the first), in
     sampling order.
 
     Args:
-        step: the update.
-        passed: the pass.
-        objective: other settings, for a what-if; by default the update's own.
         origin: provides the text of prompts and tokens; without it their numbers are shown.
         only: the completion whose tokens are returned; by default all.
-        evaluated: the numbers of the step, if already computed.
 
     Raises:
         SettingsError: the objective needs something that the step lacks.
     """
+    step = numbers.step
     if only is None:
         row, token = np.nonzero(step.mask)
     else:
@@ -162,8 +145,10 @@ def rows(
         lead: list[list[Any]] = [samples, prompts, words]
     else:
         lead = [samples, prompts, _completions(step, origin, row), (token + 1).tolist(), words]
-    numbers = _numbers(step, passed, objective, evaluated)
-    values = [_picked(numbers[column.name], row, token) for column in _NUMBERS]
+    terms = numbers.terms(passed)
+    others = {"reward": step.rewards, "advantage": numbers.advantage, "gradient": numbers.gradient(passed)}
+    known = {column.name: getattr(terms, column.name, None) for column in _NUMBERS} | others
+    values = [_picked(known[column.name], row, token) for column in _NUMBERS]
     cells = zip(*lead, *values, strict=True)
     return [Row(*place) for place in zip(row.tolist(), token.tolist(), group.tolist(), cells, strict=True)]
 
@@ -173,16 +158,15 @@ def address(row: Row, column: Column, passed: int) -> Quantity | None:
     return Quantity(column.name, passed=passed, row=row.row, token=row.token) if column.explained else None
 
 
-def groups(step: Step, objective: Objective | None = None, *, origin: Origin | None = None) -> list[GroupRow]:
+def groups(step: Step, *, origin: Origin | None = None) -> list[GroupRow]:
     """Return the statistics of the groups of ``step``, in order."""
-    objective = objective or step.settings.objective
     table = recompute.grouped(step, step.rewards)
     dead = recompute.dead_groups(step).tolist()
-    silent = recompute.silent_groups(step, recompute.advantage(step, objective)).tolist()
+    silent = recompute.silent_groups(step, recompute.advantage(step)).tolist()
     rows_of_groups = []
     for index, rewards in enumerate(table):
         scored = rewards[~np.isnan(rewards)]
-        freedom = len(scored) - DEVIATIONS[objective.std].ddof
+        freedom = len(scored) - DEVIATIONS[step.settings.objective.std].ddof
         rows_of_groups.append(
             GroupRow(
                 group=index,
@@ -195,24 +179,6 @@ def groups(step: Step, objective: Objective | None = None, *, origin: Origin | N
             )
         )
     return rows_of_groups
-
-
-def _numbers(
-    step: Step, passed: int, objective: Objective | None, evaluated: EvaluatedStep | None
-) -> dict[str, np.ndarray | None]:
-    known = evaluated or EvaluatedStep(step, objective)
-    terms = known.terms(passed)
-    return {
-        "reward": step.rewards,
-        "advantage": known.advantage,
-        "ratio": terms.ratio,
-        "clipped": terms.clipped,
-        "surrogate": terms.surrogate,
-        "kl": terms.kl,
-        "weight": terms.weight,
-        "token_loss": terms.token_loss,
-        "gradient": known.gradient(passed),
-    }
 
 
 def _picked(values: np.ndarray | None, row: np.ndarray, token: np.ndarray) -> list[Any]:

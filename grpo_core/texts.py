@@ -12,7 +12,6 @@ from grpo_core.text import tr
 
 
 def prompt_text(step: Step, group: int, origin: Origin) -> str:
-    """Return the text of the prompt of group ``group``."""
     known = step.prompt_texts[group] if step.prompt_texts is not None and group < len(step.prompt_texts) else None
     if known is not None:
         return known

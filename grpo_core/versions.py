@@ -24,7 +24,6 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def newest(*versions: str) -> str:
-    """Return the newest of ``versions``."""
     return max(versions, key=numbers)
 
 

@@ -21,7 +21,7 @@ from grpo_core.config import Settings
 from grpo_core.foreign.readers import Readers
 from grpo_core.host.other_python import Pythons
 from grpo_core.host.process import serve
-from grpo_core.stored_times import StoredTimes
+from grpo_core.update_time import StoredTimes
 
 
 class Program(QObject):

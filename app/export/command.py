@@ -131,19 +131,15 @@ def look_from(options: argparse.Namespace) -> dict[str, Any]:
         GrpoError: one of them cannot be parsed, or is out of range.
     """
     return {
-        "size": size_from(options.size),
+        "size": _size_from(options.size),
         "theme": options.theme,
-        "scale": scale_from(options.scale),
+        "scale": _scale_from(options.scale),
         "caption": not options.no_caption,
     }
 
 
-def size_from(text: str | None) -> tuple[int, int] | None:
-    """Return width and height in pixels from text like 1600x900, or None if the text is empty.
-
-    Raises:
-        GrpoError: they cannot be parsed, or are out of range.
-    """
+def _size_from(text: str | None) -> tuple[int, int] | None:
+    """Return width and height in pixels from text like 1600x900, or None without text."""
     if text is None:
         return None
     match = re.fullmatch(r"(\d{1,6})[xX×](\d{1,6})", text)
@@ -152,12 +148,8 @@ def size_from(text: str | None) -> tuple[int, int] | None:
     return int(match[1]), int(match[2])
 
 
-def scale_from(text: str) -> float:
-    """Return the scale from text like 1.5 or 150%.
-
-    Raises:
-        GrpoError: it cannot be parsed, or is out of range.
-    """
+def _scale_from(text: str) -> float:
+    """Return the scale from text like 1.5 or 150%."""
     from app.theme.look import SCALES
 
     try:
@@ -185,7 +177,6 @@ def number_from(name: str, text: str, least: float, most: float) -> float:
 
 
 def command_parser() -> argparse.ArgumentParser:
-    """Return the parser of this command."""
     parser = Parser(
         prog="grpo-lab export",
         description="Write panels of a run as pictures or tables, the run as CSV, an update as a NumPy "

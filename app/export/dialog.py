@@ -6,15 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QDialog,
-    QDialogButtonBox,
-    QFormLayout,
-    QSpinBox,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QComboBox, QDialog, QDialogButtonBox, QFormLayout, QSpinBox, QWidget
 
 from app.boxes import across, down
 from app.theme.labels import Label
@@ -46,9 +38,7 @@ class PictureChoice:
     Attributes:
         panel: id of the panel.
         size: total size of the picture in pixels, including the caption.
-        theme: name of the theme.
         scale: 1 is 100 %.
-        caption: whether to add a caption.
         steps: the updates of a sequence; None for a single picture.
         lesson: id of a lesson to film from beginning to end; empty for updates of a panel.
     """
@@ -64,6 +54,13 @@ class PictureChoice:
 
 class PictureDialog(QDialog):
     """A dialog that asks for a :class:`PictureChoice`.
+
+    Args:
+        panels: (id, title) of the panels to choose from.
+        panel: id of the panel that is initially selected.
+        head: last update, for a sequence or a film; 0 for a single picture.
+        lesson: (id, title) of a lesson that can be filmed from beginning to end instead of a panel, and is
+            initially selected.
 
     Signals:
         chosen: emitted when the user has confirmed a choice.
@@ -81,17 +78,6 @@ class PictureDialog(QDialog):
         head: int = 0,
         lesson: tuple[str, str] | None = None,
     ) -> None:
-        """Create the dialog.
-
-        Args:
-            panels: (id, title) of the panels to choose from.
-            panel: id of the panel that is initially selected.
-            parent: the window.
-            title: title of the dialog.
-            head: last update, for a sequence or a film; 0 for a single picture.
-            lesson: (id, title) of a lesson that can be filmed from beginning to end instead of a panel, and is
-                initially selected.
-        """
         super().__init__(parent)
         self.setWindowTitle(title)
         self.panel = _combo(tr("Panel"), panels)

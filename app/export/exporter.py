@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, QSize, Slot
 from app.export.dialog import PictureChoice
 from app.export.files import write
 from app.export.process import ExportProcess
-from app.export.stage import caption_of, staged, themed, without_controls
+from app.export.stage import LOWEST, caption_of, staged, themed, without_controls
 from app.messages.message import BarAction, Message, Severity
 from app.messages.message_bar import MessageBar
 from app.plotting.export import FORMATS, Paper, drawn
@@ -25,7 +25,6 @@ from grpo_core.text import plural, tr
 
 SHARP = 2
 """Number of PNG pixels per screen pixel for a panel that is exported as shown."""
-LOWEST = 24
 BUSY = "export"
 
 
@@ -42,7 +41,6 @@ class Exporter(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether an export process is running."""
         return self._process is not None
 
     # -- at once -----------------------------------------------------------------------------------------------------
@@ -97,10 +95,7 @@ class Exporter(QObject):
         return QSize(size.width(), size.height() + paper.caption_height(size.width()))
 
     def table(self, panel: Panel, path: Path) -> None:
-        """Write the table of ``panel``, or the numbers behind its plots, as CSV.
-
-        Several tables become several files.
-        """
+        """Write the table of ``panel``, or the numbers of its plots, as CSV. Several tables become several files."""
         contents = tables(panel)
         files = targets(path, [title for title, _, _ in contents])
         existing = [file for file in files if file != path and file.exists()]
@@ -205,10 +200,7 @@ class Exporter(QObject):
         self.begin(folder, written, command, str(run.path.absolute()), *arguments)
 
     def begin(self, target: Path, written: str, command: str, *arguments: str) -> None:
-        """Run ``command`` in a separate process that writes to ``target``.
-
-        ``written`` is the message shown at the end.
-        """
+        """Run ``command`` in a process that writes to ``target``. ``written`` is the message at the end."""
         if self._process is not None:
             self._messages.say(tr("Another export is being written; wait for it, or cancel it."))
             return

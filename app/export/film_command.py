@@ -10,7 +10,7 @@ from typing import Any
 from app import parts
 from app.display import draw_offscreen
 from app.export.command import add_look, command, look_from, number_from, panels_named
-from grpo_core.commands.command_line import Parser
+from grpo_core.commands.command_line import Parser, add_options_of_parts
 from grpo_core.commands.export_command import span
 from grpo_core.errors import GrpoError
 
@@ -57,7 +57,6 @@ def film_look_from(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def command_parser() -> argparse.ArgumentParser:
-    """Return the parser of this command."""
     parser = Parser(
         prog="grpo-lab film",
         description=(
@@ -86,8 +85,5 @@ def command_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--rate", metavar="X", default="20", help="pictures per second, 1 to 60 (default: 20)")
     add_look(parser, "size of the pictures in pixels (default: 1280x720)")
-    parser.set_defaults(instead=None)
-    for options in parts.rows("options"):
-        if "film" in options:
-            options["film"](parser)
+    add_options_of_parts("film", parser, parts.rows("options"))
     return parser

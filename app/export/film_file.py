@@ -48,19 +48,14 @@ class FilmChoice(FilmLook):
     speed: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Shot:
-    """The cursor in one picture, and for how many milliseconds the picture is shown."""
-
-    cursor: Cursor
-    milliseconds: int
+Shot = tuple[Cursor, int]
+"""The cursor in one picture, and for how many milliseconds the picture is shown."""
 
 
 def shots(steps: list[int], passes: Callable[[int], int], speed: float | None, rate: float) -> list[Shot]:
     """Return the pictures of a film of updates.
 
     Args:
-        steps: the updates.
         passes: returns the number of passes of an update, given its number.
         speed: see :class:`FilmChoice`.
         rate: pictures per second.
@@ -79,23 +74,20 @@ def shots(steps: list[int], passes: Callable[[int], int], speed: float | None, r
                     MOST,
                 ).format(most=MOST)
             )
-    last = made[-1]
-    return [*made[:-1], Shot(cursor=last.cursor, milliseconds=last.milliseconds + round(1000 * AT_END))]
+    cursor, milliseconds = made[-1]
+    return [*made[:-1], (cursor, milliseconds + round(1000 * AT_END))]
 
 
 def _shots_of(step: int, passes: int, speed: float | None, rate: float, *, alone: bool) -> list[Shot]:
     if speed is not None and speed > STAGED_SPEED:
-        return [Shot(cursor=Cursor(step=step), milliseconds=round(1000 / speed))]
+        return [(Cursor(step=step), round(1000 / speed))]
     usual = SLOWEST if alone else math.inf
     film = update_film(step, passes, usual if speed is None else 1 / speed)
     count = max(math.ceil(film.seconds * rate), 1)
     ends = [round(1000 * min((n + 1) / rate, film.seconds)) for n in range(count)]
-    playing = [
-        Shot(cursor=film.at(n / rate), milliseconds=end - begin)
-        for n, (begin, end) in enumerate(zip([0, *ends], ends, strict=False))
-    ]
+    playing = [(film.at(n / rate), end - begin) for n, (begin, end) in enumerate(zip([0, *ends], ends, strict=False))]
     rest = 0 if speed is None else max(round(1000 / speed) - ends[-1], 0)
-    return [*playing, Shot(cursor=Cursor(step=step), milliseconds=max(rest, round(1000 / rate)))]
+    return [*playing, (Cursor(step=step), max(rest, round(1000 / rate)))]
 
 
 def export_film(run: Path, out: Path, choice: FilmChoice, *, force: bool = False) -> Iterator[str]:
@@ -115,8 +107,8 @@ def export_film(run: Path, out: Path, choice: FilmChoice, *, force: bool = False
             raise GrpoError(handle.why_no_step)  # imported from a source without tokens
         planned = shots(steps, lambda step: _passes(handle, step), choice.speed, choice.rate)
         with film_target(out, choice.rate, force=force) as add:
-            for number, (image, shot) in enumerate(_pictures(handle, choice, planned), start=1):
-                add(image, shot.milliseconds)
+            for number, (image, milliseconds) in enumerate(_pictures(handle, choice, planned), start=1):
+                add(image, milliseconds)
                 yield tr("Picture {number} of {count}.").format(number=number, count=len(planned))
         yield str(out)
 
@@ -126,21 +118,21 @@ def _passes(run: RunHandle, step: int) -> int:
     return 1 if record is None else max(record.passes, 1)
 
 
-def _pictures(run: RunHandle, choice: FilmChoice, planned: list[Shot]) -> Iterator[tuple[QImage, Shot]]:
+def _pictures(run: RunHandle, choice: FilmChoice, planned: list[Shot]) -> Iterator[tuple[QImage, int]]:
     settings = run.origin.settings
     usual: PanelSpec[Panel] = TOKEN_INSPECTOR if settings.is_language or settings.is_recorded else POLICY_BARS
     with studio(run, choice) as workspace:
-        workspace.move_to(planned[0].cursor.step)
+        workspace.move_to(planned[0][0].step)
         with offscreen(choice.spec or usual, workspace, fixed=True) as panel:
             papers = []
-            for shot in (planned[0], planned[-1]):
-                workspace.move_to(shot.cursor.step)
+            for cursor, _ in (planned[0], planned[-1]):
+                workspace.move_to(cursor.step)
                 papers.append(paper_of(panel, choice))
             below = fitted(panel, choice.pixels, papers)
             with without_controls(panel):
-                for shot in planned:
-                    workspace.move_to(shot.cursor.step)
-                    workspace.show_stage(shot.cursor.stage, shot.cursor.passed, shot.cursor.progress)
+                for cursor, milliseconds in planned:
+                    workspace.move_to(cursor.step)
+                    workspace.show_stage(cursor.stage, cursor.passed, cursor.progress)
                     settle(panel)
                     QCoreApplication.processEvents()
-                    yield image_of(panel, paper_of(panel, choice), below), shot
+                    yield image_of(panel, paper_of(panel, choice), below), milliseconds

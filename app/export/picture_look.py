@@ -14,7 +14,6 @@ class PictureLook:
 
     Attributes:
         size: total size of a picture in pixels; None for the usual size of what it shows.
-        theme: name of the theme.
         scale: 1 is 100 %.
         caption: whether a line below the picture states the content, with seed and version.
         density: pixels of a PNG per pixel of ``size``.
@@ -39,5 +38,4 @@ class FilmLook(PictureLook):
 
     @property
     def pixels(self) -> tuple[int, int]:
-        """Total width and height of a picture."""
         return self.size or (round(SIZE[0] * self.scale), round(SIZE[1] * self.scale))

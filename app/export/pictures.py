@@ -39,7 +39,6 @@ class Wanted(PictureLook):
     """The requested export. Without a size, a picture has the usual one of each panel.
 
     Attributes:
-        specs: the panels' entries in the registry.
         steps: the updates; None for the last update.
         several: whether the files go into a folder, however many there are.
         format: format of files in a folder.

@@ -25,10 +25,6 @@ class ExportProcess(QObject):
 
     Its temporary files are in a folder that is removed even if the process is killed.
 
-    Args:
-        command: name of the command.
-        arguments: its command-line arguments.
-
     Signals:
         gave: emitted with a result of the process, from JSON.
         wrote: emitted with the number of files, or pictures of a film, written so far.
@@ -105,7 +101,6 @@ class _Lines(io.TextIOBase):
         self._poll = poll
 
     def write(self, text: str) -> int:
-        """Count the lines of ``text``, and discard the text."""
         for _ in range(text.count("\n")):
             self._poll()
         return len(text)

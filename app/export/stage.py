@@ -52,7 +52,6 @@ def themed(name: str) -> Theme:
 
 
 def caption_of(panel: Panel) -> str:
-    """Return the caption below the picture of a panel."""
     view = panel.workspace.view
     step = view.step.step
     shown = (

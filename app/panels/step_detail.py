@@ -110,17 +110,16 @@ class StepDetailPanel(Panel):
         columns = columns_shown(step, view.run.origin)
         places = [step_table.columns(step).index(c) for c in columns]
         self._columns = tuple(columns)
-        self.rows = step_table.rows(
-            step, view.step.passed, origin=view.run.origin, only=self._only, evaluated=view.step.numbers
-        )
+        numbers = view.step.numbers
+        assert numbers is not None
+        self.rows = step_table.rows(numbers, view.step.passed, origin=view.run.origin, only=self._only)
         self.table.set_look(view.theme, view.scale)
         self.table.set_columns([table_column(c, step, view.run.origin) for c in columns])
         cells = zip(*(row.cells for row in self.rows), strict=True)
         values = list(cells) or [()] * len(step_table.columns(step))
         shown = [values_shown(c, values[i], revealed) for i, c in zip(places, columns, strict=True)]
         self.table.set_rows(list(zip(*shown, strict=True)))
-        assert view.step.numbers is not None
-        self.sums.show_sums(sums(view.step.numbers, view.step.passed, columns, revealed, self._only))
+        self.sums.show_sums(sums(numbers, view.step.passed, columns, revealed, self._only))
         self.table.set_least_texts(widest_sums(self.sums.texts, len(step.mask)))
         self._fit_columns()
 

@@ -21,9 +21,8 @@ from grpo_core.lm.recorded_answers import recorded_answers
 from grpo_core.questions import AnyAnswer, AnyQuestion, FirstAnswers, FixedAnswers
 from grpo_core.runs import library
 from grpo_core.runs.run_file import copy_run
-from grpo_core.stored_times import StoredTimes
 from grpo_core.text import tr
-from grpo_core.update_time import UpdateTime, UpdateTimeQuestion
+from grpo_core.update_time import StoredTimes, UpdateTime, UpdateTimeQuestion
 
 
 class RunManager(QObject):

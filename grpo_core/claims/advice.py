@@ -20,9 +20,7 @@ class Trial:
     Attributes:
         kept, changed: (U,), the measure after each update, without and with the change.
         limit: the value beyond which the measure is unhealthy: above it, or below it if ``low`` is set.
-        low: whether low values are unhealthy.
         setting: name of the setting, with its old and its new value.
-        measure: name of the measure.
         share: whether the measure is a share of a total.
     """
 

@@ -18,7 +18,6 @@ class State:
     """Measurements of one update.
 
     Attributes:
-        step: number of the update.
         greedy, sampled: shares of the held-out prompts that were answered right before it, by the likeliest tokens and
             by one sample each.
         reward: mean reward of its completions.
@@ -40,7 +39,6 @@ class State:
 
     @property
     def shown(self) -> dict[str, str]:
-        """The numbers as text, by name."""
         formats = {"step": ",", "greedy": ".0%", "sampled": ".0%", "reward": ".2f", "signs": ".2f"}
         return {name: format(getattr(self, name), spec) for name, spec in formats.items()}
 

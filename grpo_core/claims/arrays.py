@@ -33,7 +33,6 @@ def equal(values: np.ndarray) -> bool:
 
 
 def groups(step: Step) -> list[int]:
-    """Return the index of each group."""
     return [int(g) for g in np.unique(step.group)]
 
 
@@ -131,10 +130,7 @@ def kl_pulls(step: Step, passed: int, here: np.ndarray) -> bool:
 
 
 def entropy_pulls(step: Step, passed: int, here: np.ndarray) -> bool:
-    """Return whether an entropy bonus has a gradient on the completions ``here``, boolean (B,).
-
-    It has none if all tokens are equally probable.
-    """
+    """Return whether an entropy bonus has a gradient on the completions ``here``, boolean (B,)."""
     adapted = step.entropy_coefficient is not None and bool(np.any(step.entropy_coefficient))
     used, logp = recompute.used(step, passed) & here[:, None], step.distribution(passed)
     if not (step.settings.objective.entropy_bonus or adapted) or not used.any():

@@ -25,7 +25,6 @@ class Drawn:
     """Some draws of an update, as they were recorded.
 
     Attributes:
-        step: the update.
         rows: the completion of each draw, (n,).
         tokens: position of the drawn token in its completion, (n,); None for full completions.
         pays: reward of each possible action, (A,); None if rewards are not defined per action.
@@ -125,7 +124,6 @@ class Undrawn(Claim[Drawn]):
         return tr("Action {best} pays most, but nobody drew it.").format(best=self.name)
 
     def in_fewer_words(self) -> str:
-        """Return the short form of the sentence."""
         return tr("Nobody drew {best}, which pays most.").format(best=self.name)
 
 
@@ -169,10 +167,7 @@ class AllAlike(Claim[Drawn]):
 
 @dataclass(frozen=True, kw_only=True)
 class Silent(Claim[Drawn]):
-    """Claims that every advantage is 0.
-
-    ``equal``: whether the reason is that all compared rewards, two or more, are equal.
-    """
+    """Claims that every advantage is 0. ``equal``: because all compared rewards, two or more, are equal."""
 
     equal: bool
 
@@ -195,10 +190,7 @@ def apart(*values: float) -> tuple[str, ...]:
 
 
 def _equal(data: Drawn) -> bool:
-    """Return whether the rewards of the draws and all rewards compared with them are known and equal.
-
-    False unless rewards are compared within groups.
-    """
+    """Return whether rewards are compared within groups, and those compared with the draws' are known and equal."""
     step, rows = data.step, np.unique(data.rows)
     if not within(step) or len(rows) < 2 or not equal(step.rewards[rows]):
         return False

@@ -61,7 +61,6 @@ class Tabled(Claim[Data]):
     """A claim whose wording and check are in a row of a table.
 
     Attributes:
-        kind: the row's key.
         values: pairs of name and value, including the subject of the claim, such as the index of a group.
     """
 
@@ -91,7 +90,6 @@ class Writer(string.Formatter):
     """Formatter that writes a number with four digits unless its format is given explicitly."""
 
     def format_field(self, value: Any, format_spec: str) -> Any:
-        """Format one value, with four digits if it is a number without an explicit format."""
         if isinstance(value, float) and not format_spec:
             return plain(value)
         return super().format_field(value, format_spec)

@@ -70,17 +70,14 @@ class Trained:
         return np.asarray(~np.isfinite(self.courses[name][-1]))
 
     def arrivals(self, name: str, line: float) -> np.ndarray:
-        """Return the first update at which each seed has a value above ``line``, (S,). Infinite if there is none."""
+        """Return the first update after which each seed is above ``line``, (S,), or infinity."""
         past = counted(self.courses[name], self.floor) > line
         return np.where(past.any(axis=0), past.argmax(axis=0), np.inf)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lead(Claim[Trained]):
-    """Claims that ``leader`` ends ahead of ``other``.
-
-    The lead is ``by`` on average, with the confidence interval ``low`` to ``high``.
-    """
+    """Claims that ``leader`` ends ahead of ``other``, ``by`` on average, with the interval ``low`` to ``high``."""
 
     leader: str
     other: str
@@ -253,10 +250,7 @@ class Sooner(Claim[Trained]):
 
 @dataclass(frozen=True, kw_only=True)
 class Climbs(Claim[Trained]):
-    """Claims that the mean of ``name`` has risen by ``by`` over the last tenth of its updates.
-
-    The interval is ``low`` to ``high``.
-    """
+    """Claims that the mean of ``name`` rose by ``by`` [``low``, ``high``] over the last tenth of its updates."""
 
     name: str
     by: float
@@ -277,10 +271,7 @@ class Climbs(Claim[Trained]):
 
 
 def led_since(data: Trained, leader: str) -> int | None:
-    """Return the first update after which ``leader`` always has the highest mean, by more than rounding.
-
-    None if it does not end ahead.
-    """
+    """Return the first update after which ``leader`` is always ahead by more than rounding. None if not at the end."""
     others = np.max([data.course(name) for name in data.courses if name != leader], axis=0)
     behind = np.flatnonzero(differences(data.course(leader), others) <= 0)
     since = int(behind[-1]) + 1 if len(behind) else 0

@@ -10,18 +10,7 @@ from typing import Any
 import numpy as np
 
 from grpo_core.baselines import BASELINES
-from grpo_core.claims.arrays import (
-    dead,
-    entropy_pulls,
-    equal,
-    gained,
-    groups,
-    kl_pulls,
-    paid,
-    rows,
-    silent,
-    within,
-)
+from grpo_core.claims.arrays import dead, entropy_pulls, equal, gained, groups, kl_pulls, paid, rows, silent, within
 from grpo_core.claims.claim import Kind, agrees
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.premises import cut_off, has_difficulty, meaning

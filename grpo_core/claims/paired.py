@@ -48,19 +48,13 @@ class Difference:
 
 
 def counted(values: np.ndarray, floor: float) -> np.ndarray:
-    """Return ``values`` (S,) with diverged seeds replaced by the worst possible value, ``floor``.
-
-    No seed is dropped.
-    """
+    """Return ``values`` (S,) with diverged seeds, none of which is dropped, at the worst possible value, ``floor``."""
     values = np.asarray(values, dtype=float)
     return np.where(np.isfinite(values), values, floor)
 
 
 def differences(ahead: np.ndarray, behind: np.ndarray) -> np.ndarray:
-    """Return ``ahead`` minus ``behind`` within each seed, (S,).
-
-    0 if both are the same infinity or differ only by rounding.
-    """
+    """Return ``ahead`` − ``behind`` within each seed, (S,): 0 if equal up to rounding, or the same infinity."""
     with np.errstate(invalid="ignore"):
         apart = np.where(ahead == behind, 0.0, np.asarray(ahead, dtype=float) - behind)
         scale = np.where(np.isfinite(ahead), np.maximum(np.abs(ahead), 1.0), 1.0)

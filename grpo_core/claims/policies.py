@@ -68,9 +68,7 @@ def _farthest(step: Step) -> float:
 
 
 def _moved_before(step: Step) -> int:
-    """Return the number, counted from 1, of the first pass that starts with a ratio other than 1, or 0 if there is
-    none.
-    """
+    """Return the number, from 1, of the first pass that starts with a ratio other than 1, or 0 if there is none."""
     passes = range(1, step.passes)
     return next((n + 1 for n in passes if recompute.used(step, n).any() and not at_one(step, n)), 0)
 
@@ -98,7 +96,7 @@ def _is_reference(step: Step, v: Any) -> bool:
     return bool(np.abs(np.exp(now[visited]) - np.exp(step.ref_dist_logp[visited])).max() <= 1e-5)
 
 
-def _nowhere(step: Step, beta: float | None = None) -> bool:
+def _nowhere(step: Step) -> bool:
     """Return whether the KL in the loss is the estimator k1 without a ratio, whose expected gradient is 0."""
     o = step.settings.objective
     return o.kl in ESTIMATORS and ESTIMATORS[o.kl].pulls_nowhere and not o.kl_importance and not o.kl_in_reward

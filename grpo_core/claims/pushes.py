@@ -42,7 +42,6 @@ class Pair:
 
     @property
     def advantages(self) -> tuple[np.ndarray, np.ndarray]:
-        """The advantages of both updates."""
         return recompute.advantage(self.ran), recompute.advantage(self.other)
 
     @property
@@ -52,16 +51,13 @@ class Pair:
 
     @property
     def logits(self) -> tuple[np.ndarray, np.ndarray]:
-        """d loss / d logits of both updates, (C, A) each, or :attr:`tokens` if neither loss depends on full
-        distributions.
-        """
+        """d loss / d logits (C, A), or :attr:`tokens` if neither loss depends on full distributions."""
         if not (spreads(self.ran) or spreads(self.other)):
             return self.tokens
         return on_logits(self.ran, self.passes[0]), on_logits(self.other, self.passes[1])
 
     @property
     def losses(self) -> tuple[float, float]:
-        """The losses of the two passes."""
         ran, other = (recompute.terms(s, p).loss for s, p in zip((self.ran, self.other), self.passes, strict=True))
         return float(ran), float(other)
 

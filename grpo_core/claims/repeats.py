@@ -39,10 +39,7 @@ class Repeated:
 
     @property
     def passed(self) -> np.ndarray:
-        """The first update, counted from 1, after which the largest probability exceeds one half, (S,).
-
-        Infinite if there is none.
-        """
+        """The first update, from 1, after which the largest probability exceeds one half, (S,), or infinity."""
         above = self.max_prob > HALF
         return np.where(above.any(axis=0), above.argmax(axis=0) + 1.0, np.inf)
 
@@ -226,10 +223,7 @@ class LastReward(Claim[Repeated]):
 
 
 def wrong(data: Repeated) -> int | None:
-    """Return the number of repeats whose most likely action at the end is not the best, for some prompt.
-
-    None if there is no best action.
-    """
+    """Return how many repeats end on an action other than the best for a prompt. None if there is no best action."""
     if data.rewards is None:
         return None
     best = data.rewards >= data.rewards.max(axis=-1, keepdims=True)

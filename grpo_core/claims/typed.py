@@ -24,7 +24,6 @@ class Joined:
         logp: (T,), log-probabilities of its tokens.
         own: (T,) boolean, the tokens that the model writes; a tool writes the others.
         reward, parts: its reward, and the parts before weighting, (K,).
-        names, weights: names and weights of the parts.
         rewards, advantages: (G + 1,), of the group that it joins as the last member; NaN if unscored.
     """
 

@@ -98,12 +98,8 @@ def _is_reference(data: Pair, v: Any) -> bool:
     return any(step.settings.objective.beta for step in (data.ran, data.other))
 
 
-def _ended(step: Step) -> bool:
-    return len(step.logp) == step.passes + 1
-
-
 def _moves(data: Pair, v: Any) -> bool:
-    if not (_ended(data.ran) and _ended(data.other)) or data.other.settings.optimizer.kind != "adam":
+    if not (data.ran.scored_after and data.other.scored_after) or data.other.settings.optimizer.kind != "adam":
         return False
     ran, other = ([float(x) for x in (step.logp[-1] - step.old_logp)[step.mask]] for step in (data.ran, data.other))
     return agrees(v.ratio * sum(x * x for x in ran) ** 0.5, sum(x * x for x in other) ** 0.5)
@@ -187,7 +183,9 @@ WHAT_IFS: dict[str, Kind[Pair]] = {
     "same_end": Kind(
         text=tr("After the update, every sampled token is exactly as likely as after the recorded one."),
         holds=lambda data, v: (
-            _ended(data.ran) and _ended(data.other) and data.ran.logp[-1].tolist() == data.other.logp[-1].tolist()
+            data.ran.scored_after
+            and data.other.scored_after
+            and data.ran.logp[-1].tolist() == data.other.logp[-1].tolist()
         ),
     ),
     "drawn_again": Kind(
@@ -252,7 +250,7 @@ WHAT_IFS: dict[str, Kind[Pair]] = {
     ),
     "first_pass_alone": Kind(
         text=tr("The first pass is exact. Later passes and the policy after the update need the model."),
-        holds=lambda data, v: not _ended(data.other),
+        holds=lambda data, v: not data.other.scored_after,
     ),
 }
 """The kinds of claims in this module, by name."""

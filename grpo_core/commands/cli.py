@@ -10,11 +10,18 @@ from functools import partial
 from typing import Any
 
 from grpo_core import __version__, parts, plugins
-from grpo_core.commands.command_line import FAILED, INTERRUPTED, Parser, Run, add_options_of_parts, plain_output
+from grpo_core.commands.command_line import (
+    FAILED,
+    INTERRUPTED,
+    Parser,
+    Run,
+    add_options_of_parts,
+    interruptible,
+    plain_output,
+)
 from grpo_core.commands.experiment_commands import add_commands as add_experiments
 from grpo_core.commands.export_command import add_command as add_export
 from grpo_core.commands.inspect_command import add_commands as add_inspecting
-from grpo_core.commands.interruptible import interruptible
 from grpo_core.commands.pretrain_command import add_command as add_pretrain
 from grpo_core.commands.train_command import add_commands as add_training
 from grpo_core.commands.verify_command import add_commands as add_verify
@@ -68,7 +75,6 @@ def names() -> frozenset[str]:
 
 
 def parsers() -> Mapping[str, argparse.ArgumentParser]:
-    """Return the parser of each command by its name."""
     commands: Any = Parser().add_subparsers()
     _add_commands(commands)
     return dict(commands.choices)

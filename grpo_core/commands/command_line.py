@@ -1,8 +1,9 @@
-"""Parts common to all command lines: exit codes and error messages."""
+"""Parts common to all command lines: exit codes, error messages, numbers and Ctrl-C."""
 
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -12,7 +13,8 @@ from grpo_core import parts
 
 FAILED, INTERRUPTED = 2, 130
 """Exit codes after an error that was reported in a message, and after Ctrl-C."""
-
+LARGEST = 10**12
+"""Upper limit, above any plausible number of updates, rows or seeds. A larger number is a typing error."""
 
 Run = Callable[[argparse.Namespace, Callable[[], None]], int]
 """The function of a command, given the options and ``poll``, which raises ``Cancelled`` after Ctrl-C."""
@@ -22,7 +24,6 @@ class Parser(argparse.ArgumentParser):
     """A parser that reports errors in a single message."""
 
     def error(self, message: str) -> NoReturn:
-        """End the program with ``message`` as an error message."""
         self.exit(FAILED, f"{message[:1].upper()}{message[1:]}; for usage, run: {self.prog} --help\n")
 
 
@@ -42,12 +43,42 @@ class Instead(argparse.Action):
         namespace.instead = self._run
 
 
-def add_options_of_parts(command: str, parser: argparse.ArgumentParser) -> None:
-    """Add the options that parts contribute to a command of the lab."""
+def add_options_of_parts(command: str, parser: argparse.ArgumentParser, rows: Sequence[Any] | None = None) -> None:
+    """Add the options that parts contribute to a command of the lab. ``rows``: theirs; by default those of the core."""
     parser.set_defaults(instead=None)
-    for options in parts.rows("options"):
+    for options in parts.rows("options") if rows is None else rows:
         if command in options:
             options[command](parser)
+
+
+def count(text: str) -> int:
+    """Parse a positive integer from a command-line argument.
+
+    Raises:
+        argparse.ArgumentTypeError: it is not a positive integer, or it is unreasonably large.
+    """
+    digits = len(text.lstrip("0"))
+    if not text.isascii() or not text.isdecimal() or not digits:
+        raise argparse.ArgumentTypeError(f"“{text[:40]}” is not a whole number of at least 1")
+    if digits > len(str(LARGEST)) or int(text) > LARGEST:
+        raise argparse.ArgumentTypeError(f"“{text[:40]}” is more than {LARGEST:,}")
+    return int(text)
+
+
+@contextmanager
+def interruptible() -> Iterator[Callable[[], bool]]:
+    """Let the first Ctrl-C only make the yielded function return True. A second one has its usual effect."""
+    asked: list[int] = []
+
+    def ask(number: int, frame: object) -> None:
+        asked.append(number)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield lambda: bool(asked)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 _HARMLESS = "\n\t"
@@ -71,7 +102,6 @@ class PlainOutput:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Write ``text`` with its control characters replaced, and return its length."""
         start = "\r" if text.startswith("\r") else ""
         self._stream.write(start + text[len(start) :].translate(_CONTROLS))
         return len(text)

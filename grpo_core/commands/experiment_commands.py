@@ -21,14 +21,7 @@ from grpo_core.config import Settings
 from grpo_core.csv_file import CsvWriter
 from grpo_core.errors import RunFileError, SettingsError
 from grpo_core.experiments.ensemble import Ensemble, Train, band, ensembles
-from grpo_core.experiments.outcome import (
-    details,
-    of_sweep,
-    outcome,
-    speed,
-    swept,
-    trained,
-)
+from grpo_core.experiments.outcome import details, of_sweep, outcome, speed, swept, trained
 from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, MU, SIX, differing, entered, race, spoken
 from grpo_core.experiments.sweep import BETAS, grid, has_optimum, resting_beta, tilt_measures
 from grpo_core.learners import learner
@@ -250,11 +243,7 @@ def _print_differences(data: Trained) -> None:
 
 @contextlib.contextmanager
 def _table(out: Path) -> Iterator[TextIO]:
-    """Open a table that replaces ``out`` once it is complete.
-
-    Raises:
-        RunFileError: ``out`` exists and is not a table of curves, or the folder cannot be written.
-    """
+    """Open a table that replaces ``out``, which has to be a table of curves if it exists, once it is complete."""
     if out.exists():
         beginning = ",".join(COLUMNS).encode()
         ours = False

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from grpo_core.errors import GrpoError, RunFileError
-from grpo_core.export.tables import checked, export_folder, export_step
+from grpo_core.export.tables import FILES, checked, export_folder, export_step
 from grpo_core.foreign.run_files import opened_run
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -70,12 +70,12 @@ def run_export(options: argparse.Namespace, poll: Callable[[], None]) -> int:
             poll()
 
         with opened_run(options.run, poll) as reader:
-            done = export_folder(reader, out, steps=steps, force=options.force, poll=counted)
-    for sentence in done.left_out[:TOLD]:
+            updates, left_out = export_folder(reader, out, steps=steps, force=options.force, poll=counted)
+    for sentence in left_out[:TOLD]:
         print(f"Left out: {sentence}", file=sys.stderr)
-    if len(done.left_out) > TOLD:
-        print(f"Left out: {len(done.left_out) - TOLD} more updates.", file=sys.stderr)
-    print(f"{out} contains {', '.join(path.name for path in done.files)}; the samples of {done.updates} updates.")
+    if len(left_out) > TOLD:
+        print(f"Left out: {len(left_out) - TOLD} more updates.", file=sys.stderr)
+    print(f"{out} contains {', '.join(FILES)}; the samples of {updates} updates.")
     return 0
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from grpo_core.assignments import described_settings
-from grpo_core.command_numbers import count
+from grpo_core.commands.command_line import count
 from grpo_core.config import PRESETS, language_settings
 from grpo_core.errors import GrpoError
 from grpo_core.foreign.run_files import opened_run

@@ -13,6 +13,7 @@ from grpo_core import step_table
 from grpo_core.config import Settings, language_settings
 from grpo_core.config.presets import presets_of
 from grpo_core.errors import GrpoError
+from grpo_core.evaluated_step import EvaluatedStep
 from grpo_core.explain import Node, Quantity, explain
 from grpo_core.foreign.run_files import imported_runs
 from grpo_core.lm.recorded_engine import engine_of
@@ -23,7 +24,6 @@ from grpo_core.what_if.advice import tried
 
 
 def summary(reader: RunReader) -> str:
-    """Return a summary of the run in a few lines."""
     meta = reader.meta
     settings = reader.settings_at(reader.last + 1)
     trained_here = not settings.is_recorded
@@ -71,7 +71,7 @@ def step_text(step: Step, passed: int, origin: Origin) -> str:
     columns = step_table.columns(step)
     cells = [
         [_cell(value, column) for value, column in zip(row.cells, columns, strict=True)]
-        for row in step_table.rows(step, passed, origin=origin)
+        for row in step_table.rows(EvaluatedStep(step), passed, origin=origin)
     ]
     groups = [
         f"Group {g.group + 1} ({g.prompt}): mean reward {g.mean:.4f}, std {_number(g.std)}, {g.size} scored"
@@ -88,8 +88,6 @@ def explanation(step: Step, quantity: Quantity, *, verbose: bool = False) -> str
     agrees.
 
     Args:
-        step: the update.
-        quantity: the number to explain.
         verbose: whether to include the digits of that comparison.
 
     Raises:
@@ -145,7 +143,6 @@ def _explained(step: Step, quantity: Quantity) -> Node:
 
 
 def _presets(settings: Settings) -> str:
-    """Return the names of the presets that ``settings`` match, as text."""
     first, *others = presets_of(settings) or ("none, a mixture",)
     return f"{first} (the same switches as {', '.join(others)})" if others else first
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from grpo_core.assignments import settings_from
-from grpo_core.command_numbers import count
+from grpo_core.commands.command_line import count
 from grpo_core.config import language_settings
 from grpo_core.errors import GrpoError, given_up
 from grpo_core.learners import NO_TORCH

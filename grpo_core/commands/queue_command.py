@@ -27,10 +27,7 @@ CURVES = "results.csv"
 
 
 def run_queue(options: argparse.Namespace, poll: Callable[[], None]) -> int:
-    """Train the language model over a grid of one or more settings, and write one run file for each point of the
-    grid to a
-    folder.
-    """
+    """Train the language model over a grid of settings, and write one run file for each point to a folder."""
     folder, wanted = queue_of(options, language_settings())
     queue = runs.begin(folder, wanted)
     try:
@@ -60,9 +57,7 @@ def queue_of(options: argparse.Namespace, base: Settings) -> tuple[Path, runs.Qu
 
 
 def _worked(folder: Path, queue: runs.Queue, poll: Callable[[], None], where: str | None) -> bool:
-    """Train with a progress bar over all updates, here or on the cluster ``where``. Return
-    whether everything is done.
-    """
+    """Train with a progress bar, here or on the cluster ``where``. Return whether everything is done."""
     from tqdm import tqdm
 
     cancelled = given_up(poll)

@@ -13,9 +13,7 @@ from typing import Any
 from grpo_core import parts
 from grpo_core.assignments import settings_from
 from grpo_core.breakpoints import Breakpoint, Watch, breakpoint_from_text, nothing_before, sentence
-from grpo_core.command_numbers import count
-from grpo_core.commands.command_line import FAILED, INTERRUPTED
-from grpo_core.commands.interruptible import interruptible
+from grpo_core.commands.command_line import FAILED, INTERRUPTED, count, interruptible
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import Cancelled, GrpoError, RunFileError, SettingsError
 from grpo_core.learners import Learner, learner

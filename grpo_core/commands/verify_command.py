@@ -20,11 +20,7 @@ DAMAGED = 1
 
 
 def add_commands(add: Callable[..., Any]) -> None:
-    """Add ``verify`` and ``rebuild``.
-
-    Args:
-        add: creates the parser of a command from its name, help and function.
-    """
+    """Add ``verify`` and ``rebuild``."""
     one = add("verify", help="check a run file for damage", run=run_verify)
     one.add_argument("run", metavar="FILE", type=Path, help="a run file")
     one.add_argument("--json", action="store_true", help="print the findings as JSON")

@@ -24,7 +24,6 @@ class About:
 
     Attributes:
         help: one sentence.
-        title: the displayed name, in words.
         symbol: the field's usual letter, empty if it has none.
         unit: empty for a pure number.
         low, high: allowed bounds, inclusive unless ``above`` is set.
@@ -33,9 +32,7 @@ class About:
         choices: the allowed values of a setting that is a word.
         choice_titles: titles of the choices, one each; a choice without a title is shown as written.
         optional: whether None is allowed, which disables the feature.
-        text: whether any text is allowed.
         live: whether a change takes effect at the next update; otherwise the setting is structural and needs a new run.
-        logarithmic: whether its slider has a logarithmic scale.
         section: heading of this setting and the following ones; if empty, the preceding setting's.
         since: the first version of the program with this setting.
         withheld: choices that are accepted from files but not offered.
@@ -71,7 +68,6 @@ class About:
 
     @property
     def offered(self) -> tuple[str, ...]:
-        """The choices that are offered to users."""
         return tuple(choice for choice in self.choices if choice not in self.withheld)
 
     def needs(self, value: Any) -> str:
@@ -110,9 +106,7 @@ _ALLOWED = {
 
 
 def setting(default: Any, help: str, title: str, **about: Any) -> Any:
-    """Return a dataclass field that carries its own :class:`About`. ``choices`` can be a dict from each word to its
-    title.
-    """
+    """Return a dataclass field with its :class:`About`. ``choices`` can be a dict from each word to its title."""
     if isinstance(about.get("choices"), dict):
         about |= {"choices": tuple(about["choices"]), "choice_titles": tuple(about["choices"].values())}
     text = isinstance(default, str) and "choices" not in about

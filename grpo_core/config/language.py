@@ -48,11 +48,9 @@ class Completion:
     """A completion as a reward reads it.
 
     Attributes:
-        task: settings of the task.
         question, answer: the prompt and its answer.
         text: the completion, without its end-of-sequence token.
         tokens: number of tokens of the completion.
-        right: function that returns whether the answer is right.
         well_formed: function that returns whether it is a well-formed worked solution.
         calls: function that returns the number of calls that a tool answered.
         found: function that returns whether a regular expression is found in it.
@@ -77,7 +75,6 @@ class Reward:
 
     Attributes:
         name: its name in the record and in explanations.
-        title: the displayed name.
         symbol: its LaTeX symbol.
         score: function that returns this part of a completion's reward, before weighting.
         scored: whether completions of a problem have this part; by default those of every problem.
@@ -312,17 +309,14 @@ class LanguageTask:
 
     @property
     def from_file(self) -> bool:
-        """Whether prompts and answers come from the user's file."""
         return PROBLEMS[self.problem].from_file
 
     @property
     def in_words(self) -> bool:
-        """Whether the prompts are natural language, which only a model with its own tokenizer can read."""
         return PROBLEMS[self.problem].in_words
 
     @property
     def has_tool(self) -> bool:
-        """Whether the model can call a calculator, which replies within the completion."""
         return PROBLEMS[self.problem].has_tool
 
     @property
@@ -338,7 +332,6 @@ class LanguageTask:
 
     @property
     def part_titles(self) -> tuple[str, ...]:
-        """The displayed names of the parts."""
         return tuple(reward.title for reward in self.rewards.values())
 
     @property
@@ -537,9 +530,7 @@ class Model:
 
     @property
     def keeps_weights(self) -> bool:
-        """Whether the weights of earlier updates can be restored, so that questions about those updates can be
-        answered.
-        """
+        """Whether the weights of earlier updates can be restored, to answer questions about those updates."""
         return not self.folder or self.adapter_rank > 0 or bool(self.snapshot_folder)
 
     @property

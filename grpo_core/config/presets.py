@@ -19,12 +19,10 @@ class Preset:
     """A named algorithm of the family.
 
     Attributes:
-        objective: settings of the loss.
         group: its main change to GRPO, a key of :data:`GROUPS`.
         mu: passes over a batch if the source specifies them, otherwise None.
         resample_dead: whether the source redraws groups whose rewards are all equal.
         critic: whether the source learns a value function.
-        source: paper or code.
         not_covered: one or two sentences on what the source does and this program does not.
     """
 

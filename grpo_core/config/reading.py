@@ -70,16 +70,12 @@ def _build(cls: type, data: Any, path: str) -> Any:
 
 @cache
 def _kinds(cls: type) -> dict[str, Any]:
-    """Return the resolved type of each field. Cached, because a run has thousands of settings objects and resolving
-    types dominates the parsing.
-    """
+    """Return the resolved type of each field. Cached: resolving types takes most of the time of parsing."""
     return typing.get_type_hints(cls)
 
 
 def _task(data: Any) -> type:
-    """Return the task class that ``data`` belongs to, identified by its characteristic field. The default is the
-    bandit's.
-    """
+    """Return the task class that ``data`` belongs to, by its characteristic field, or else the bandit's."""
     return next((kind for kind, name in KINDS.items() if isinstance(data, dict) and name in data), BanditTask)
 
 

@@ -46,47 +46,43 @@ class Settings:
             raise SettingsError(
                 "objective.credit", "process", tr("this task has no rewards for steps; choose “outcome”, or the chain")
             )
-        if isinstance(self.task, LanguageTask) and self.optimizer.step_length is not None:
+        if isinstance(self.task, LanguageTask):
+            self._check_language(self.task)
+
+    def _check_language(self, task: LanguageTask) -> None:
+        """Reject what a language model does not support, and what only one from a folder, or only ours, supports."""
+        if self.optimizer.step_length is not None:
             raise SettingsError(
                 "optimizer.step_length", self.optimizer.step_length, tr("only the step of a bandit can be rescaled")
             )
-        if isinstance(self.task, LanguageTask) and self.learner.staleness:
+        if self.learner.staleness:
             raise SettingsError(
                 "learner.staleness",
                 self.learner.staleness,
                 tr("only a bandit's sampler can lag behind; a language model samples from its current weights"),
             )
-        if isinstance(self.task, LanguageTask):
-            self._check_model(self.task)
-        context = self.model.longest_text
-        if isinstance(self.task, LanguageTask) and context is not None and self.task.max_tokens >= context:
-            raise SettingsError(
-                "task.max_tokens",
-                self.task.max_tokens,
-                plural(
-                    "the prompt and the completion share a context of {context} token; choose fewer",
-                    "the prompt and the completion share a context of {context} tokens; choose fewer",
-                    context,
-                ).format(context=context),
-            )
-
-    def _check_model(self, task: LanguageTask) -> None:
-        """Reject combinations that a model from a folder does not support, and those that only
-        such a model supports.
-        """
         if task.in_words and not self.model.folder:
             raise SettingsError(
                 "task.problem", task.problem, tr("the character model cannot read words; choose a model from a folder")
             )
-        if not self.model.folder:
-            return
-        if not task.in_words:
+        if self.model.folder and not task.in_words:
             raise SettingsError(
                 "task.problem",
                 task.problem,
                 tr("this task is for the character model; for a model from a folder choose one of {choices}").format(
                     choices=", ".join(IN_WORDS)
                 ),
+            )
+        context = self.model.longest_text
+        if context is not None and task.max_tokens >= context:
+            raise SettingsError(
+                "task.max_tokens",
+                task.max_tokens,
+                plural(
+                    "the prompt and the completion share a context of {context} token; choose fewer",
+                    "the prompt and the completion share a context of {context} tokens; choose fewer",
+                    context,
+                ).format(context=context),
             )
 
     def changes_for_prompts(self, file: str) -> dict[str, Any]:
@@ -98,13 +94,11 @@ class Settings:
 
     @property
     def bandit(self) -> BanditTask:
-        """The bandit's task."""
         assert isinstance(self.task, BanditTask)
         return self.task
 
     @property
     def language(self) -> LanguageTask:
-        """The language model's task."""
         assert isinstance(self.task, LanguageTask)
         return self.task
 
@@ -116,7 +110,6 @@ class Settings:
 
     @property
     def recorded(self) -> RecordedTask:
-        """Facts about a run trained by another program."""
         assert isinstance(self.task, RecordedTask)
         return self.task
 
@@ -227,9 +220,7 @@ class Settings:
         return newest(FIRST, *(described_at(path, type(self.task)).needs(value) for path, value in self._differing()))
 
     def _differing(self) -> Iterator[tuple[str, Any]]:
-        """Yield the dotted path and value of every setting that differs from its default, and of those that identify
-        the kind of task.
-        """
+        """Yield path and value of settings that are not the default's, or that identify the kind of task."""
         usual = Settings(task=type(self.task)())
         for path, value in flat(self).items():
             if value != usual.get(path) or path.removeprefix("task.") in KINDS.values():
@@ -237,9 +228,7 @@ class Settings:
 
 
 def is_live(path: str) -> bool:
-    """Return whether a change at a dotted path takes effect at the next update. A change to a structural setting needs
-    a new run.
-    """
+    """Return whether a change at a dotted path takes effect at the next update, without a new run."""
     if path == "task":
         return False
     return described_at(path).live
@@ -308,9 +297,7 @@ def flat(settings: Settings) -> dict[str, Any]:
 
 
 def differing(mine: Any, theirs: Any) -> dict[str, tuple[Any, Any]]:
-    """Return a dict of field -> (value in ``mine``, value in ``theirs``) for all fields that differ between two
-    instances of a dataclass.
-    """
+    """Return field -> (value in ``mine``, value in ``theirs``) for all fields in which two dataclasses differ."""
     if mine is theirs:  # as after a change elsewhere in the settings
         return {}
     here, there = vars(mine), vars(theirs)
@@ -319,9 +306,7 @@ def differing(mine: Any, theirs: Any) -> dict[str, tuple[Any, Any]]:
 
 @cache
 def _names(owner: type) -> tuple[str, ...]:
-    """Return the names of a dataclass's fields, none for any other class. Cached, because looking them up took most of
-    the time of a comparison.
-    """
+    """Return the names of a dataclass's fields, none for any other class. Cached, for fast comparisons."""
     return tuple(field.name for field in dataclasses.fields(owner)) if dataclasses.is_dataclass(owner) else ()
 
 

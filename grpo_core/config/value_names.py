@@ -39,9 +39,7 @@ def worded(value: Any) -> str:
 
 
 def headed(value: Any) -> str:
-    """Return the text of :func:`worded` for the start of a line: with a capital first letter, except for names such
-    as float32 and k1.
-    """
+    """Return :func:`worded` text for the start of a line, capitalised except for names such as float32 and k1."""
     text = worded(value)
     is_name = text in ("float32", "bfloat16", "k1", "k2", "k3") or bool(package_of(text))
     return text if is_name else text[:1].upper() + text[1:]

@@ -23,8 +23,6 @@ class Digest:
     """The summary of one algorithm of a race, for display in a window.
 
     Attributes:
-        name: name of the algorithm.
-        runs: the runs of all seeds.
         courses: measure of :data:`COURSES` -> its median after each update and the limits of the middle half of the
             seeds, (U + 1,) each, or a single array (U,) without update 0 for a measure of :data:`OVER_SEEDS`.
         numbers: its row of the ranking table, without the name.

@@ -103,10 +103,7 @@ class Ensemble:
 
     @property
     def stuck_seeds(self) -> np.ndarray:
-        """Seeds whose most likely action at the end is not the best one, in any context, boolean (S,).
-
-        Diverged seeds are excluded.
-        """
+        """Seeds, boolean (S,), that end undiverged with a likeliest action that is not the best somewhere."""
         rewards = _rewarded(self.settings).action_rewards
         assert rewards is not None
         best = rewards >= rewards.max(axis=-1, keepdims=True)  # (C, A)
@@ -213,18 +210,15 @@ class CommonStreams(Streams):
 
     @property
     def runs(self) -> int:
-        """Number of runs R, including copies."""
         return self._count * self._copies
 
     def uniforms(self, step: int, count: int) -> np.ndarray:
-        """Return the random numbers of all seeds, repeated for every copy."""
         once = runs_last_view(self._once.uniforms(step, count)[: self._count])
         repeated = np.empty((count, self._copies, self._count))
         repeated[:] = once[:, None]
         return runs_first_view(repeated.reshape(count, -1))
 
     def again(self, step: int, count: int, attempt: int, runs: np.ndarray) -> np.ndarray:
-        """Return further random numbers for ``runs``, which draw again."""
         return self._once.again(step, count, attempt, runs % self._count)
 
 
@@ -263,11 +257,11 @@ def _side_by_side(
         )
 
 
-def band(values: np.ndarray, share: float = 0.5) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the median over the last axis, and the limits that contain the middle ``share`` of the runs.
+def band(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the median over the last axis, and the limits that contain the middle half of the runs.
 
     NaN for a limit between two infinities.
     """
     with np.errstate(invalid="ignore"):
-        low, middle, high = np.quantile(values, [(1 - share) / 2, 0.5, (1 + share) / 2], axis=-1)
+        low, middle, high = np.quantile(values, [0.25, 0.5, 0.75], axis=-1)
     return middle, low, high

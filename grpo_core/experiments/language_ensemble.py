@@ -25,16 +25,11 @@ COMPARABLE = {"model.device": "cpu", "model.precision": "float32", "model.watch_
 def language_ensembles(
     points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Callable[[], None] = never
 ) -> Iterator[Ensemble]:
-    """Train every seed at every point for ``updates`` updates, and yield one ensemble per point, in order.
+    """Train the built-in language model with every seed at every point, as :func:`~.ensemble.ensembles` does a bandit.
 
-    Its measures are the exact KL after each update, in nats, and the mean reward of the next update's samples, which
+    The measures are the exact KL after each update, in nats, and the mean reward of the next update's samples, which
     that policy draws. A learner with the same settings repeats each run, bit for bit on the same kind of processor.
-
-    Args:
-        points: settings of the built-in language model; their seeds are ignored.
-        seeds: seeds of the runs at each point, (S,).
-        updates: number of updates of every run, U.
-        poll: called before each update, token and pass; may raise to stop. Ensembles already yielded remain valid.
+    ``poll`` is called before each update, token and pass.
 
     Raises:
         SettingsError: a model comes from a folder. Raised before anything is computed.

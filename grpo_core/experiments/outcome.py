@@ -10,18 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from grpo_core.claims.claim import Claim
-from grpo_core.claims.comparison import (
-    Climbs,
-    Failed,
-    Lead,
-    Level,
-    Since,
-    Sooner,
-    Trained,
-    climbed,
-    led_since,
-    sooner,
-)
+from grpo_core.claims.comparison import Climbs, Failed, Lead, Level, Since, Sooner, Trained, climbed, led_since, sooner
 from grpo_core.claims.repeats import Batches, LastReward, Later, OnWrong, Passed, Reached, Repeated, wrong
 from grpo_core.claims.sweep import (
     Between,
@@ -120,10 +109,7 @@ def failed(data: Trained, names: Sequence[str]) -> Failed:
 
 
 def swept(runs: Mapping[str, Ensemble], rows: Sequence[Sequence[str]]) -> Swept:
-    """Return the raw data of a sweep, by point.
-
-    The row to describe is the one of ``rows`` that contains the best point.
-    """
+    """Return the raw data of a sweep by point. The one of ``rows`` that has the best point is described."""
     data = trained(runs)
     best = data.ranked()[0][0]
     (row,) = (row for row in rows if best in row)
@@ -139,7 +125,6 @@ def of_sweep(data: Swept, *, in_order: bool, smoothness: bool) -> Iterator[tuple
     """Yield the claims about a sweep of at least two points, one tuple per sentence.
 
     Args:
-        data: the raw data of the sweep.
         in_order: whether the points of the row are numbers, which have an order.
         smoothness: whether to include where training was smoothest.
     """

@@ -116,7 +116,6 @@ def race(
             is scaled to :data:`STEP_LENGTH`, unless it is zero.
         own_mu: whether each preset uses the number of passes that its source fixes.
         poll: called before each pass; may raise to stop. Results already yielded remain valid.
-        train: function that trains the runs, here or elsewhere.
 
     Raises:
         SettingsError: there is no such preset or kind of fairness, or the task has several decisions. Raised before

@@ -51,7 +51,6 @@ def repeated(
     Args:
         settings: settings of every run; their seed is ignored.
         seeds: seeds of the runs, (S,).
-        count: number of updates.
         poll: called before each update; may raise to stop.
 
     Yields:
@@ -104,7 +103,6 @@ def _measured(logp: np.ndarray, ref_logp: np.ndarray, batch: Batch, seeds: int) 
     Args:
         logp: log π (R, C, A) after the update.
         ref_logp: log π_ref (R, C, A).
-        batch: the drawn batch.
         seeds: number of seeds, S; the duplicate of a single run is omitted.
     """
     context, mask = batch.completions.context, batch.completions.mask  # (R, B, T)

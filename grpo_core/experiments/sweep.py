@@ -35,7 +35,6 @@ def grid(settings: Settings, axes: Mapping[str, Sequence[Any]]) -> list[Settings
     """Return ``settings`` at every point of a grid. The last axis varies fastest.
 
     Args:
-        settings: the common settings.
         axes: dotted path of a setting, such as ``objective.beta`` -> its values; at least one axis.
 
     Raises:

@@ -24,7 +24,6 @@ def explain(step: Step, quantity: Quantity, objective: Objective | None = None) 
     """Explain one number of ``step``.
 
     Args:
-        step: the update.
         quantity: the number; named in :data:`KINDS`, ``METRICS`` or the step's measurements.
         objective: a different objective, for a what-if; by default the update's own.
 

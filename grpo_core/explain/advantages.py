@@ -14,9 +14,9 @@ from grpo_core.deviations import DEVIATIONS, Deviation
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
-from grpo_core.explain.records import Rule, mean_of
+from grpo_core.explain.records import Rule, mean_of, std_of
 from grpo_core.text import plural, tr
-from grpo_core.typeset import number, plain, series, signed, total
+from grpo_core.typeset import number, plain, signed, total
 
 PAPER = DEEPSEEKMATH
 
@@ -34,10 +34,7 @@ def are_equal(values: Sequence[float]) -> bool:
 
 
 def compared_in(n: Numbers, group: int | None) -> tuple[list[Quantity], list[float]]:
-    """Return the addresses and scores of the scored completions (or steps) of a group.
-
-    If ``group`` is None, return those of the batch.
-    """
+    """Return the addresses and scores of what was scored in a group, or in the batch if ``group`` is None."""
     both = [(q, n[q]) for q in n.compared(group)]
     both = [(q, v) for q, v in both if not math.isnan(v)]
     return [q for q, _ in both], [v for _, v in both]
@@ -112,10 +109,7 @@ def std(n: Numbers, q: Quantity) -> Formula:
     return Formula(
         symbol=symbol,
         latex=rf"{name} = \sqrt{{\frac{{1}}{{{below}}} \sum_{{j}} \left({letter}_{{j}} - {mean_name}\right)^{{2}}}}",
-        values=rf"\sqrt{{\frac{{1}}{{{freedom}}} \left("
-        + series(values, lambda v: rf"({number(v)} - {signed(middle)})^{{2}}")
-        + r"\right)}",
-        value=math.sqrt(math.fsum((v - middle) ** 2 for v in values) / freedom),
+        **std_of(values, middle, freedom),
         inputs=tuple(inputs) if centred else (*inputs, centre),
         scale=max(abs(v) for v in compared_in(n, q.group)[1]),
         note=tr("The paper does not say whether it divides by n or n − 1.")
@@ -217,9 +211,7 @@ def divided(
     """Explain a difference from a baseline divided as the settings say, and the case in which the divisor is 1.
 
     Args:
-        n: the numbers of the update.
         name: the quotient's general name, as LaTeX.
-        above: the difference.
         group: the group whose rewards are compared.
         compared: the numbers over which the divisor is computed.
         scale: magnitude of the numbers that are divided.
@@ -267,10 +259,7 @@ def _centred(n: Numbers) -> tuple[list[Quantity], list[float]]:
 
 
 def undivided(deviation: Deviation, compared: Sequence[float], divisor: float) -> str:
-    """Return why the divisor is replaced by 1. Empty if it is not.
-
-    ``compared``: the scores over which it is computed.
-    """
+    """Return why the divisor of the scores ``compared`` is replaced by 1. Empty if it is not."""
     if not deviation.of_mean:
         fails = are_equal(compared) or math.isnan(divisor)
         return tr("The standard deviation is zero or undefined, so it divides by 1.") if fails else ""
@@ -280,10 +269,7 @@ def undivided(deviation: Deviation, compared: Sequence[float], divisor: float) -
 
 
 def _divided(n: Numbers) -> str:
-    """Return the source of this combination of baseline and deviation.
-
-    If no paper has both, the sources of each are cited.
-    """
+    """Return the source of this combination of baseline and deviation, or the sources of both."""
     compared_with, deviation = BASELINES[n.objective.baseline], DEVIATIONS[n.objective.std]
     if compared_with.mean == "group":
         return deviation.source
@@ -324,25 +310,20 @@ def td_error(n: Numbers, q: Quantity) -> Formula:
     if math.isnan(n[reward]):
         general = rf"\delta^{{V}}_{n.it} = 0"
         return Formula(symbol=rf"\delta^{{V}}_{n.at(q)}", latex=general, value=0.0, inputs=(reward,))
-    if later is None:
-        return Formula(
-            symbol=rf"\delta^{{V}}_{n.at(q)}",
-            latex=rf"\delta^{{V}}_{n.it} = R_{{i}} - V_{n.it}",
-            values=f"{number(n[reward])} - {signed(n[value])}",
-            value=n[reward] - n[value],
-            inputs=(reward, value),
-            scale=abs(n[reward]) + abs(n[value]),
-            note=tr("The reward is paid at the last token."),
-            source=GAE,
-        )
-    ahead = n.token("value", q, later)
+    gained, note = reward, tr("The reward is paid at the last token.")
+    general, values, paid = "R_{i}", number(n[reward]), n[reward]
+    if later is not None:
+        gained, note = n.token("value", q, later), ""
+        general, values = r"\gamma V_{i,t+1}", rf"{number(gamma)} \cdot {signed(n[gained])}"
+        paid = gamma * n[gained]
     return Formula(
         symbol=rf"\delta^{{V}}_{n.at(q)}",
-        latex=r"\delta^{V}_{i,t} = \gamma V_{i,t+1} - V_{i,t}",
-        values=rf"{number(gamma)} \cdot {signed(n[ahead])} - {signed(n[value])}",
-        value=gamma * n[ahead] - n[value],
-        inputs=(ahead, value),
-        scale=abs(n[ahead]) + abs(n[value]),
+        latex=rf"\delta^{{V}}_{n.it} = {general} - V_{n.it}",
+        values=f"{values} - {signed(n[value])}",
+        value=paid - n[value],
+        inputs=(gained, value),
+        scale=abs(n[gained]) + abs(n[value]),
+        note=note,
         source=GAE,
     )
 

@@ -12,7 +12,7 @@ from grpo_core.explain.advantages import are_equal
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
-from grpo_core.explain.records import Rule, absent, mean_of, measured
+from grpo_core.explain.records import Rule, absent, mean_of, measured, std_of
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 from grpo_core.typeset import number, series, squared, total
@@ -73,17 +73,14 @@ def group_reward_std(n: Numbers, q: Quantity) -> Formula:
     rows = [Quantity("reward", row=row) for row in n.rows(q.group)]
     inputs = [i for i in rows if not math.isnan(n[i])]
     centre = Quantity("reward_mean", group=q.group)
-    values, middle = [n[i] for i in inputs], n[centre]
+    values = [n[i] for i in inputs]
     if len(values) < 2:
         note = tr("A standard deviation needs two scored completions.")
         return Formula(symbol=r"\sigma", value=math.nan, inputs=tuple(inputs), note=note)
     return Formula(
         symbol=rf"\sigma_{{{(q.group or 0) + 1}}}",
         latex=r"\sigma = \sqrt{\frac{1}{n - 1} \sum_{j} \left(R_{j} - \bar{R}\right)^{2}}",
-        values=rf"\sqrt{{\frac{{1}}{{{len(values) - 1}}} \left("
-        + series(values, lambda v: rf"({number(v)} - {number(middle)})^{{2}}")
-        + r"\right)}",
-        value=math.sqrt(math.fsum((v - middle) ** 2 for v in values) / (len(values) - 1)),
+        **std_of(values, n[centre], len(values) - 1),
         inputs=(*inputs, centre),
         scale=max(map(abs, values)),
     )
@@ -119,7 +116,6 @@ def place_mean(name: str, symbol: str, note: str) -> Rule:
 
 
 def _averaged(n: Numbers, places: int) -> str:
-    """Return the formula of the mean over the visited contexts."""
     if places == 1:
         return tr("One place was visited.")
     if n.step.settings.is_language:
@@ -198,7 +194,9 @@ def dead_groups(n: Numbers, q: Quantity) -> Formula:
 
 
 def dead_group(n: Numbers, q: Quantity) -> Formula:
-    inputs = n.compared(q.group) if n.by_step else [Quantity("reward", row=row) for row in n.rows(q.group)]
+    inputs = (
+        n.compared(q.group) if n.objective.credits_steps else [Quantity("reward", row=row) for row in n.rows(q.group)]
+    )
     values = [n[i] for i in inputs]
     return Formula(
         symbol=rf"\mathrm{{dead}}_{{{(q.group or 0) + 1}}}",

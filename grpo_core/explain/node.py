@@ -19,7 +19,6 @@ class Formula:
         symbol: LaTeX of this particular number, such as ``A_{3}``.
         latex: LaTeX of the formula; empty for a number that was recorded or measured.
         values: LaTeX of the formula's right-hand side with values.
-        value: the result.
         inputs: numbers that the formula reads, each of which can be explained in turn.
         scale: magnitude of the largest summand in the computation, to which rounding errors are proportional.
         unit: the unit; empty for a dimensionless number.
@@ -43,8 +42,6 @@ class Node(Formula):
     """One explained number: its formula, compared with the result of the training code.
 
     Attributes:
-        quantity: its address.
-        title: its name in words.
         engine: result of the training code.
         precision: relative precision of the record (:attr:`grpo_core.record.Step.precision`).
     """
@@ -72,7 +69,6 @@ class Node(Formula):
 
     @property
     def agrees(self) -> bool:
-        """Whether the difference is within the tolerance."""
         return abs(self.difference) <= self.tolerance
 
     @property

@@ -46,7 +46,10 @@ class Numbers(EvaluatedStep):
                 raise KeyError(f"there is no number called “{q.name}”")
             return Quantity(q.name)
         if q.name in ("probability", "log_probability", "entropy", "exact_kl") and q.row is not None:
-            q = self._at_place(q)
+            at = q.row, q.token or 0
+            context = None if self.step.context is None else int(self.step.context[at])
+            action = int(self.step.tokens[at]) if q.action is None else q.action
+            q = Quantity(q.name, passed=q.passed, context=context, action=action)
         axes = KINDS[q.name].axes
         token = None
         if "token" in axes and self.step.mask.shape[1] > 1 and not (q.name == "advantage" and self.advantage.ndim == 1):
@@ -55,13 +58,6 @@ class Numbers(EvaluatedStep):
         if "rows" in axes:
             wanted["row"] = q.row
         return Quantity(q.name, passed=q.passed if {"pass", "state"} & set(axes) else 0, token=token, **wanted)
-
-    def _at_place(self, q: Quantity) -> Quantity:
-        """Return the address, by context and action, of a probability given by completion and token."""
-        row, token = q.row or 0, q.token or 0
-        context = None if self.step.context is None else int(self.step.context[row, token])
-        action = int(self.step.tokens[row, token]) if q.action is None else q.action
-        return Quantity(q.name, passed=q.passed, context=context, action=action)
 
     @property
     def long(self) -> bool:
@@ -83,10 +79,7 @@ class Numbers(EvaluatedStep):
         return self.canonical(Quantity(name, passed=q.passed, row=q.row, token=place))
 
     def visited(self, row: int | None) -> list[int]:
-        """Return the positions, counted from 0, at which the completion in ``row`` has a token.
-
-        None means the first row.
-        """
+        """Return the positions of tokens in completion ``row`` (None: the first), counted from 0."""
         return [int(t) for t in np.flatnonzero(self.step.mask[row or 0])]
 
     def rows(self, group: int | None) -> list[int]:
@@ -94,10 +87,7 @@ class Numbers(EvaluatedStep):
         return [int(i) for i in np.flatnonzero(self.step.group == group)]
 
     def idle(self, q: Quantity) -> str:
-        """Return why there is no number at this address: padding, or a completion that the pass did not use.
-
-        Empty if there is one.
-        """
+        """Return why there is no number at this address: padding, or an unused completion. Empty if there is."""
         axes = KINDS[q.name].axes if not is_card(q) else ()
         if "token" in axes and not self.step.mask[q.row or 0, q.token or 0]:
             return tr("padding: there is no token here")
@@ -108,7 +98,7 @@ class Numbers(EvaluatedStep):
     def compared(self, group: int | None) -> list[Quantity]:
         """Return the values compared within a group or within the batch: rewards of completions or of their steps."""
         rows = range(len(self.step.group)) if group is None else self.rows(group)
-        if self.by_step:
+        if self.objective.credits_steps:
             return [self.canonical(Quantity("step_reward", row=i, token=t)) for i in rows for t in self.visited(i)]
         return [Quantity("penalised_reward" if self.penalised else "reward", row=i) for i in rows]
 

@@ -81,10 +81,7 @@ def _measured(settings: Settings, last: bool) -> str:
 
 
 def new_probability(n: Numbers, q: Quantity) -> Formula:
-    """Explain the probability after a bandit's plain gradient step as a softmax.
-
-    In all other cases, it is a recorded number.
-    """
+    """Explain the probability after a bandit's plain gradient step as a softmax, any other as recorded."""
     optimizer, learner = n.step.settings.optimizer, n.step.settings.learner
     symbol = rf"\pi'({_name(q)})"
     note = _measured(n.step.settings, q.passed == n.step.passes - 1)

@@ -25,10 +25,7 @@ def step_reward(n: Numbers, q: Quantity) -> Formula:
 
 
 def _over(compared_with: Baseline, deviation: Deviation) -> str:
-    """Return a sentence about the steps over which mean and standard deviation are computed.
-
-    The caller fills in δ.
-    """
+    """Return a sentence about the steps of mean and standard deviation, in which the caller fills in δ."""
     if deviation.of_mean:
         return tr("The mean is that of all steps of the group; δ = {delta}.")
     if compared_with.mean == "group" and not deviation.of_batch:
@@ -71,11 +68,8 @@ def step_score(n: Numbers, q: Quantity) -> Formula:
 
 
 def advantage(n: Numbers, q: Quantity) -> Formula:
-    """Explain the sum of the scores of the steps that end at this token or later.
-
-    Without step rewards, explain the advantage of the completion.
-    """
-    if not n.by_step or n.step.advantage is not None:
+    """Explain the sum of the scores of the steps that end here or later, or a completion's own advantage."""
+    if not n.objective.credits_steps or n.step.advantage is not None:
         return advantages.advantage(n, q)
     inputs = [n.token("step_score", q, t) for t in n.visited(q.row) if t >= (q.token or 0)]
     subscript = "{i,u}" if n.long else "{i}"
@@ -100,7 +94,7 @@ def _of_steps(rule: Rule, what: str) -> Rule:
 
     def rule_of_steps(n: Numbers, q: Quantity) -> Formula:
         formula = rule(n, q)
-        return dataclasses.replace(formula, note=what, source=PAPER) if n.by_step else formula
+        return dataclasses.replace(formula, note=what, source=PAPER) if n.objective.credits_steps else formula
 
     return rule_of_steps
 

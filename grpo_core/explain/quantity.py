@@ -40,7 +40,6 @@ class Kind:
     """The title of a kind of number, and the parts of its address.
 
     Attributes:
-        title: the name in words.
         axes: names of the parts: "pass" (during a pass), "state" (after a number of passes), "row", "token", "context",
             "action", "group", or "rows" for a completion that can be omitted, for all of them.
     """

@@ -43,47 +43,30 @@ def log_ratio(n: Numbers, q: Quantity) -> Formula:
 
 def ratio(n: Numbers, q: Quantity) -> Formula:
     level = LEVELS[n.objective.level]
-    if not level.of_completion:
-        log = n.token("log_ratio", q)
-        value = exponential(n[log])
-        general = rf"r_{n.it} = \exp(\log r_{n.it})"
-        if n.objective.log_ratio_limit is None:  # if the log-ratio was limited, the quotient is a different number
-            general += rf" = \frac{{\pi_{n.it}}}{{\pi^{{\mathrm{{old}}}}_{n.it}}}"
-        return Formula(
-            symbol=f"r_{n.at(q)}",
-            latex=general,
-            values=rf"\exp({number(n[log])})",
-            value=value,
-            inputs=(log,),
-            scale=_scale(value, [n[log]]),
-            note=_first(q, value),
-            source=level.source,
-        )
-    inputs = [n.token("log_ratio", q, t) for t in n.visited(q.row)]
+    tokens = n.visited(q.row) if level.of_completion else [None]
+    inputs = [n.token("log_ratio", q, t) for t in tokens]
     logs = [n[i] for i in inputs]
-    mean = level.by_length
-    value = exponential(math.fsum(logs) / len(logs) if mean else math.fsum(logs))
-    front, front_values = (r"\frac{1}{L_{i}} ", rf"\frac{{1}}{{{len(logs)}}}") if mean else ("", "")
+    value = exponential(math.fsum(logs) / (len(logs) if level.by_length else 1))
+    if level.of_completion:
+        front, front_values = (r"\frac{1}{L_{i}} ", rf"\frac{{1}}{{{len(logs)}}}") if level.by_length else ("", "")
+        symbol, latex = f"s_{{{(q.row or 0) + 1}}}", rf"s_{{i}} = \exp\left({front}\sum_{{t}} \log r_{n.it}\right)"
+        values = rf"\exp\left({front_values} \left({total(logs)}\right)\right)"
+    else:
+        symbol, latex = f"r_{n.at(q)}", rf"r_{n.it} = \exp(\log r_{n.it})"
+        if n.objective.log_ratio_limit is None:  # if the log-ratio was limited, the quotient is a different number
+            latex += rf" = \frac{{\pi_{n.it}}}{{\pi^{{\mathrm{{old}}}}_{n.it}}}"
+        values = rf"\exp({number(logs[0])})"
+    first = tr("Before the first pass the policy is still the old one, so the ratio is 1.")
     return Formula(
-        symbol=f"s_{{{(q.row or 0) + 1}}}",
-        latex=rf"s_{{i}} = \exp\left({front}\sum_{{t}} \log r_{n.it}\right)",
-        values=rf"\exp\left({front_values} \left({total(logs)}\right)\right)",
+        symbol=symbol,
+        latex=latex,
+        values=values,
         value=value,
         inputs=tuple(inputs),
-        scale=_scale(value, logs),
-        note=f"{level.note} {_first(q, value)}".strip(),
+        scale=value * max(1.0, sum(map(abs, logs))) if math.isfinite(value) else value,
+        note=f"{level.note} {first if q.passed == 0 and value == 1 else ''}".strip(),
         source=level.source,
     )
-
-
-def _scale(value: float, logs: list[float]) -> float:
-    return value * max(1.0, sum(map(abs, logs))) if math.isfinite(value) else value
-
-
-def _first(q: Quantity, value: float) -> str:
-    if q.passed == 0 and value == 1:
-        return tr("Before the first pass the policy is still the old one, so the ratio is 1.")
-    return ""
 
 
 RULES: dict[str, Rule] = {"log_ratio": log_ratio, "ratio": ratio}

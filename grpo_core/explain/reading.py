@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from grpo_core.config import Objective
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.expression import Expression, Reading
@@ -16,7 +15,7 @@ def ratio_name(n: Numbers) -> str:
     return "s_{i}" if LEVELS[n.objective.level].of_completion else f"r_{n.it}"
 
 
-class TokenReading:
+class TokenReading(Reading):
     """The engine's numbers of one token in one pass.
 
     Attributes:
@@ -25,49 +24,14 @@ class TokenReading:
 
     def __init__(self, numbers: Numbers, place: Quantity, beside: TokenReading | None = None) -> None:
         self.inputs: list[Quantity] = [] if beside is None else beside.inputs
+        self.objective, self.index, self.ratio_name = numbers.objective, numbers.it, ratio_name(numbers)
+        self.advantage_name = f"A_{numbers.it}" if numbers.advantage.ndim > 1 else "A_{i}"
         self._numbers = numbers
         self._place = place
         self._completion: dict[Callable[[Sequence[Reading]], Expression], Expression]
         self._completion = {} if beside is None else beside._completion
 
-    @property
-    def objective(self) -> Objective:
-        return self._numbers.objective
-
-    @property
-    def index(self) -> str:
-        return self._numbers.it
-
-    @property
-    def ratio_name(self) -> str:
-        return ratio_name(self._numbers)
-
-    @property
-    def advantage_name(self) -> str:
-        return f"A_{self._numbers.it}" if self._numbers.advantage.ndim > 1 else "A_{i}"
-
-    @property
-    def ratio(self) -> float:
-        return self.read("ratio")
-
-    @property
-    def advantage(self) -> float:
-        return self.read("advantage")
-
-    @property
-    def logp(self) -> float:
-        return self.read("logp")
-
-    @property
-    def old_logp(self) -> float:
-        return self.read("old_logp")
-
-    @property
-    def log_ratio(self) -> float:
-        return self.read("log_ratio")
-
     def read(self, name: str) -> float:
-        """Return the number called ``name`` for this token."""
         quantity = self._numbers.token(name, self._place)
         self.inputs.append(quantity)
         return self._numbers[quantity]

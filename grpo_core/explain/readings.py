@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +21,13 @@ from grpo_core.reductions import REDUCTIONS
 NAN = float("nan")
 
 
+def _of(known: np.ndarray | None, number: Callable[[np.ndarray], Any]) -> float:
+    """Return a number of an array, NaN if the array is not recorded."""
+    return NAN if known is None else float(number(known))
+
+
 def _cell(array: np.ndarray | None, q: Quantity) -> float:
-    return NAN if array is None else float(array[q.row or 0, q.token or 0])
+    return _of(array, lambda known: known[q.row or 0, q.token or 0])
 
 
 def _part(name: str) -> Callable[[EvaluatedStep, Quantity], float]:
@@ -62,7 +68,7 @@ def _centred_std(n: EvaluatedStep, q: Quantity) -> float:
     if BASELINES[goal.baseline].from_critic:
         return NAN
     bare = dataclasses.replace(n.step, advantage=None)
-    centred = recompute.scores_of_steps(bare, goal) if n.by_step else recompute.advantage(bare, goal)
+    centred = recompute.scores_of_steps(bare, goal) if n.objective.credits_steps else recompute.advantage(bare, goal)
     return _std(n, q, np.where(np.isnan(n.scores), np.nan, centred))
 
 
@@ -70,7 +76,7 @@ def _baseline(n: EvaluatedStep, q: Quantity) -> float:
     """Return the baseline that was subtracted to obtain the trained advantage."""
     row = q.row or 0
     compared_with, here = BASELINES[n.objective.baseline], int(n.step.group[row])
-    if n.by_step and compared_with.mean:
+    if n.objective.credits_steps and compared_with.mean:
         return _mean(n, Quantity("group_mean", group=None if compared_with.mean == "batch" else here), n.scores)
     if not compared_with.mean and not compared_with.within_group and not compared_with.from_critic:
         return 0.0
@@ -155,20 +161,8 @@ def _logp_of(n: EvaluatedStep, q: Quantity) -> np.ndarray | None:
     return None if known is None or q.context is None else np.asarray(known[q.context])
 
 
-def _log_probability(n: EvaluatedStep, q: Quantity) -> float:
-    logp = _logp_of(n, q)
-    return NAN if logp is None else float(logp[q.action])
-
-
-def _ref_log_probability(n: EvaluatedStep, q: Quantity) -> float:
-    return NAN if n.step.ref_dist_logp is None else float(n.step.ref_dist_logp[q.context, q.action])
-
-
 def alternative_logp(step: Step, q: Quantity) -> float:
-    """Return the recorded log π of one of the most likely tokens at a position.
-
-    NaN if the token is not one of them or was not recorded.
-    """
+    """Return the recorded log π of one of the likeliest tokens at a position. NaN if it is not among them."""
     tables = step.ref_top_logp
     if q.name == "alternative":
         known = {0: 0, step.passes: 1}
@@ -179,19 +173,9 @@ def alternative_logp(step: Step, q: Quantity) -> float:
     return float(tables[q.row or 0, q.token or 0, place[0]]) if len(place) else NAN
 
 
-def _alternative(n: EvaluatedStep, q: Quantity) -> float:
-    return float(np.exp(alternative_logp(n.step, q)))
-
-
 def _exact_kl(n: EvaluatedStep, q: Quantity) -> float:
-    logp = _logp_of(n, q)
     reference = n.step.ref_dist_logp
-    return NAN if logp is None or reference is None else float(kl.exact(logp, reference[q.context]))
-
-
-def _entropy(n: EvaluatedStep, q: Quantity) -> float:
-    logp = _logp_of(n, q)
-    return NAN if logp is None else float(kl.entropy(logp))
+    return NAN if reference is None else _of(_logp_of(n, q), lambda logp: kl.exact(logp, reference[q.context]))
 
 
 def _new_probability(n: EvaluatedStep, q: Quantity) -> float:
@@ -206,27 +190,12 @@ def _new_probability(n: EvaluatedStep, q: Quantity) -> float:
     return float(np.exp(z - z.max())[q.action] / np.exp(z - z.max()).sum())
 
 
-def _logit_gradient(n: EvaluatedStep, q: Quantity) -> float:
-    known = n.logit_gradient(q.passed)
-    return NAN if known is None else float(known[q.context, q.action])
-
-
-def _context_gradient(n: EvaluatedStep, q: Quantity) -> float:
-    known = n.logit_gradient(q.passed)
-    return NAN if known is None else float(np.linalg.norm(known[q.context]))
-
-
-def _max_probability(n: EvaluatedStep, q: Quantity) -> float:
-    logp = _logp_of(n, q)
-    return NAN if logp is None else float(np.exp(logp.max()))
-
-
 READ: dict[str, Callable[[EvaluatedStep, Quantity], float]] = {
     **{part.name: _part(part.name) for part in REWARDS.values()},
     "reward": lambda n, q: float(n.step.rewards[q.row or 0]),
     "step_reward": lambda n, q: _cell(n.step.step_rewards, q),
-    "step_score": lambda n, q: _cell(n.step_scores, q) if n.by_step else NAN,
-    "penalised_reward": lambda n, q: float((n.step.rewards if n.by_step else n.scores)[q.row or 0]),
+    "step_score": lambda n, q: _cell(n.step_scores, q) if n.objective.credits_steps else NAN,
+    "penalised_reward": lambda n, q: float((n.step.rewards if n.objective.credits_steps else n.scores)[q.row or 0]),
     "group_mean": lambda n, q: _mean(n, q, n.scores),
     "group_std": lambda n, q: _std(n, q, n.scores, DEVIATIONS[n.objective.std].ddof),
     "batch_mean": lambda n, q: _mean(n, q, n.scores),
@@ -257,17 +226,17 @@ READ: dict[str, Callable[[EvaluatedStep, Quantity], float]] = {
     "push": lambda n, q: _cell(n.gradient_parts(q.passed)[0], q),
     "pull": _pull,
     "gradient": lambda n, q: _cell(n.gradient_parts(q.passed)[0], q) + _pull(n, q),
-    "log_probability": _log_probability,
-    "ref_log_probability": _ref_log_probability,
-    "probability": lambda n, q: float(np.exp(_log_probability(n, q))),
-    "alternative": _alternative,
-    "ref_alternative": _alternative,
+    "log_probability": lambda n, q: _of(_logp_of(n, q), lambda logp: logp[q.action]),
+    "ref_log_probability": lambda n, q: _of(n.step.ref_dist_logp, lambda logp: logp[q.context, q.action]),
+    "probability": lambda n, q: _of(_logp_of(n, q), lambda logp: np.exp(float(logp[q.action]))),
+    "alternative": lambda n, q: float(np.exp(alternative_logp(n.step, q))),
+    "ref_alternative": lambda n, q: float(np.exp(alternative_logp(n.step, q))),
     "new_probability": _new_probability,
-    "max_probability": _max_probability,
-    "entropy": _entropy,
+    "max_probability": lambda n, q: _of(_logp_of(n, q), lambda logp: np.exp(logp.max())),
+    "entropy": lambda n, q: _of(_logp_of(n, q), kl.entropy),
     "exact_kl": _exact_kl,
-    "logit_gradient": _logit_gradient,
-    "context_gradient": _context_gradient,
+    "logit_gradient": lambda n, q: _of(n.logit_gradient(q.passed), lambda known: known[q.context, q.action]),
+    "context_gradient": lambda n, q: _of(n.logit_gradient(q.passed), lambda known: np.linalg.norm(known[q.context])),
     "reward_mean": lambda n, q: _mean(n, q, n.step.rewards),
     "reward_std": lambda n, q: _std(n, q, n.step.rewards),
     "dead_group": lambda n, q: float(n.dead[q.group or 0]),

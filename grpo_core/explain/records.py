@@ -16,7 +16,7 @@ from grpo_core.levels import LEVELS
 from grpo_core.record import Step
 from grpo_core.reductions import REDUCTIONS
 from grpo_core.text import plural, tr
-from grpo_core.typeset import number, plain, total
+from grpo_core.typeset import number, plain, series, signed, total
 
 Rule = Callable[[Numbers, Quantity], Formula]
 
@@ -134,6 +134,15 @@ def mean_of(n: Numbers, inputs: Sequence[Quantity], symbol: str, latex: str, **m
     return dataclasses.replace(added, values=values, value=added.value / count if count else math.nan)
 
 
+def std_of(values: Sequence[float], middle: float, freedom: int) -> dict[str, Any]:
+    """Return the fields ``values`` and ``value`` of the formula of a standard deviation around ``middle``."""
+    shown = series(values, lambda v: rf"({number(v)} - {signed(middle)})^{{2}}")
+    return {
+        "values": rf"\sqrt{{\frac{{1}}{{{freedom}}} \left({shown}\right)}}",
+        "value": math.sqrt(math.fsum((v - middle) ** 2 for v in values) / freedom),
+    }
+
+
 def sum_of(n: Numbers, inputs: Sequence[Quantity], symbol: str, latex: str, **more: Any) -> Formula:
     """Return the formula of a sum of ``inputs``. ``more``: its other fields."""
     values = [n[i] for i in inputs]
@@ -164,7 +173,7 @@ def lacking(n: Numbers, q: Quantity) -> str:
         return tr("the sampler's own log-probabilities were not recorded")
     if q.name == "step_reward" and step.step_rewards is None:
         return tr("the update has no rewards for steps")
-    if q.name == "step_score" and not n.by_step:
+    if q.name == "step_score" and not n.objective.credits_steps:
         return tr("rewards were given to whole completions (credit: outcome)")
     if q.name in ("value", "td_error") and step.values is None:
         return tr("there is no critic")

@@ -61,7 +61,6 @@ def clipped(n: Numbers, q: Quantity) -> Formula:
 
 
 def clipped_tokens(n: Numbers, q: Quantity) -> Formula:
-    """Explain the number of clipped tokens in a completion."""
     inputs = [n.token("clipped", q, t) for t in n.visited(q.row)]
     symbol, latex = rf"\mathrm{{clipped}}_{n.at(q)}", rf"\sum_{{t}} \mathrm{{clipped}}_{n.it}"
     return sum_of(n, inputs, symbol, latex, unit=tr("tokens"))

@@ -18,8 +18,7 @@ import numpy as np
 from grpo_core import __version__, recompute
 from grpo_core.baselines import BASELINES
 from grpo_core.config import Objective, Settings
-from grpo_core.export.advantage_lines import advantage_lines, setting_lines
-from grpo_core.export.loss_lines import loss_lines
+from grpo_core.export.script_lines import advantage_lines, loss_lines, setting_lines
 from grpo_core.export.script_words import differing, one_line
 from grpo_core.kl import EXACT
 from grpo_core.levels import LEVELS
@@ -32,7 +31,6 @@ def step_script(step: Step, origin: Origin, *, title: str = "", passes: Sequence
     """Return a Python script that prints advantages, ratios, clip, KL, weights, loss and gradient of ``step``.
 
     Args:
-        step: the update.
         origin: provides the text of its tokens.
         title: title of the run.
         passes: the passes to include, counted from 0; all by default.
@@ -129,7 +127,6 @@ def _inputs(step: Step, origin: Origin, passes: Sequence[int], losses: Sequence[
 
 
 def _importance_weight(o: Objective) -> list[str]:
-    """Return the lines that compute the importance weights from the log-probabilities."""
     assert o.importance_cap is not None
     lines = [f"CAP = {_number(o.importance_cap)}  # of the importance weight"]
     lines += [f"LEAST = {_number(o.importance_floor or 0.0)}"]
@@ -159,9 +156,7 @@ def _passes(step: Step, passes: Sequence[int]) -> list[str]:
 
 
 def _distributions(step: Step, passes: Sequence[int]) -> list[str]:
-    """Return the lines with the full distributions as literals. Empty unless an exact KL or an entropy bonus needs
-    them.
-    """
+    """Return the full distributions as literals, if an exact KL or an entropy bonus needs them."""
     objective = step.settings.objective
     if not (objective.kl == EXACT or objective.entropy_bonus) or step.context is None:
         return []

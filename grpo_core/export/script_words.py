@@ -31,7 +31,6 @@ def caption(settings: Settings, version: str, *, run: str, update: int, last: in
     """Return a caption for a picture, in one paragraph: the run, the update, its settings, seed and program version.
 
     Args:
-        settings: settings of the update.
         version: version of the program, in words.
         run: title of the run.
         update: number of the update; 0 before the first.

@@ -12,7 +12,6 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,6 +20,7 @@ import numpy as np
 from grpo_core import __version__, step_table
 from grpo_core.csv_file import CsvWriter
 from grpo_core.errors import NotRecordedError, RunFileError
+from grpo_core.evaluated_step import EvaluatedStep
 from grpo_core.export.script import step_script
 from grpo_core.metrics import METRICS
 from grpo_core.record import Origin, Step
@@ -31,25 +31,11 @@ from grpo_core.runs.run_file import RunReader
 from grpo_core.runs.thinning import stretch_at, stretches_text
 from grpo_core.text import tr
 
-SERIES, SAMPLES, SETTINGS = "series.csv", "samples.csv", "settings.json"
+FILES = ("series.csv", "settings.json", "samples.csv")
+"""The files of an exported run, in the order of writing."""
 LOG_PROBABILITIES = ("old_logp", "logp", "ref_logp")
 NUMBERS = ("reward", "advantage", "ratio", "clipped", "surrogate", "kl", "weight", "token_loss", "gradient")
 PLACES = ("update", "pass", "sample", "group", "prompt", "completion", "place", "token")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Exported:
-    """The files written by an export.
-
-    Attributes:
-        files: the files, in the order of writing.
-        updates: number of updates in ``samples.csv``.
-        left_out: one sentence for each reason why updates are missing in ``samples.csv``.
-    """
-
-    files: tuple[Path, ...]
-    updates: int
-    left_out: tuple[str, ...] = ()
 
 
 def export_folder(
@@ -59,7 +45,7 @@ def export_folder(
     steps: range | None = None,
     force: bool = False,
     poll: Callable[[], None] = lambda: None,
-) -> Exported:
+) -> tuple[int, list[str]]:
     """Write a run as CSV into ``folder``, which is created if it does not exist.
 
     Args:
@@ -69,10 +55,13 @@ def export_folder(
         force: whether to replace the three files if they exist.
         poll: called once per update; can raise an exception to stop. Each file is then either complete or absent.
 
+    Returns:
+        The number of updates in ``samples.csv``, and a sentence for each reason why others are missing there.
+
     Raises:
         GrpoError: the run cannot be read, the folder cannot be written, or a file exists.
     """
-    targets = [folder / name for name in (SERIES, SETTINGS, SAMPLES)]
+    targets = [folder / name for name in FILES]
     with closing(Lineage(reader, reader.path.parent)) as lineage:
         refuse_existing(targets, force)
         wanted = checked(steps, reader) if steps is not None else range(1, reader.last + 1)
@@ -90,7 +79,7 @@ def export_folder(
         left_out: list[str] = []
         with _writing(targets[2]) as file:
             count = _write_samples(file, lineage, wanted, left_out, poll)
-    return Exported(files=tuple(targets), updates=count, left_out=tuple(left_out))
+    return count, left_out
 
 
 def export_step(
@@ -215,7 +204,7 @@ def _reward_parts(origin: Origin) -> dict[str | int, str]:
 def sample_rows(step: Step, passed: int, origin: Origin) -> Iterator[list[object]]:
     """Yield the rows of ``samples.csv``, one for each token of pass ``passed`` of an update."""
     columns, parts = [column.name for column in step_table.columns(step)], _reward_parts(origin)
-    for row in step_table.rows(step, passed, origin=origin):
+    for row in step_table.rows(EvaluatedStep(step), passed, origin=origin):
         cells = dict(zip(columns, row.cells, strict=True))
         place = (row.row, row.token)
         known = (step.old_logp, step.logp[passed], step.ref_logp)

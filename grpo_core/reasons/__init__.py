@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grpo_core.config import Objective
 from grpo_core.explain.numbers import Numbers
-from grpo_core.reasons import groups, lengths, loss
+from grpo_core.reasons import groups, loss
 from grpo_core.reasons import policy_reasons as policy
 from grpo_core.reasons.reason import LONGEST_CHIP, Check, Reason
 from grpo_core.record import Step
@@ -13,20 +13,16 @@ __all__ = ["LONGEST_CHIP", "Reason", "reason_for", "reasons"]
 
 GROUP = "group:"
 """Prefix of the keys of groups, followed by the group's number."""
-CHECKS: dict[str, Check] = groups.CHECKS | lengths.CHECKS | loss.CHECKS | policy.CHECKS
+CHECKS: dict[str, Check] = groups.CHECKS | loss.CHECKS | policy.CHECKS
 """Checks by the key of the reason that they return. Those of groups are not among them."""
 
 
-def reasons(
-    step: Step, passed: int, objective: Objective | None = None, *, numbers: Numbers | None = None
-) -> dict[str, Reason]:
+def reasons(step: Step, passed: int, objective: Objective | None = None) -> dict[str, Reason]:
     """Return the reasons for the numbers of an update, by key.
 
     Args:
-        step: the update.
         passed: the pass shown, counted from 0.
         objective: a different objective, for a what-if; by default the update's own.
-        numbers: numbers of this update under this objective, if already available.
 
     Returns:
         At most one reason per key: names of metrics (whose cards show the complete update), "group:<p>" for groups, and
@@ -35,7 +31,7 @@ def reasons(
     Raises:
         SettingsError: the update cannot be evaluated under ``objective``.
     """
-    n = numbers or Numbers(step, objective)
+    n = Numbers(step, objective)
     keys = [*(f"{GROUP}{group}" for group in range(len(n.compared_rewards))), *CHECKS]
     results = ((key, reason_for(n, passed, key)) for key in keys)
     return {key: result for key, result in results if result is not None}

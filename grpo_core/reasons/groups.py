@@ -1,4 +1,6 @@
-"""Reasons for groups without a signal, and for rewards that hardly differ or differ only between prompts."""
+"""Reasons for groups without a signal, for rewards that hardly differ or differ only between prompts, and for cut-off
+completions.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from grpo_core.deviations import DEVIATIONS
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.kl import EXACT, entropy
-from grpo_core.premises import has_difficulty, meaning
+from grpo_core.lm.calculator import CLOSE
+from grpo_core.lm.vocabulary import STOP, encode
+from grpo_core.premises import cut_off, has_difficulty, meaning
 from grpo_core.reasons.reason import LONGEST_CHIP, Check, Reason
 from grpo_core.text import listed, tr
 from grpo_core.typeset import plain
@@ -61,10 +65,7 @@ def _still_acting(n: Numbers, passed: int, rows: np.ndarray) -> list[str]:
 
 
 def _bends(n: Numbers, passed: int, rows: np.ndarray) -> bool:
-    """Return whether the entropy has a gradient in these completions' contexts.
-
-    It has none if all actions are equally probable.
-    """
+    """Return whether the actions in these completions' contexts are not all equally probable."""
     logp = n.step.distribution(passed)
     if logp is None or n.step.context is None:
         return True
@@ -102,7 +103,12 @@ def _why(n: Numbers, group: int, scored: np.ndarray) -> list[Card]:
     if len(scored) == 1:
         return [Card.of("lone" if _is_one(n, group) else "lone_scored", group=group)]
     return [
-        Card.of("no_mark_of_steps" if n.by_step else "no_mark", group=group, count=len(scored), reward=float(scored[0]))
+        Card.of(
+            "no_mark_of_steps" if n.objective.credits_steps else "no_mark",
+            group=group,
+            count=len(scored),
+            reward=float(scored[0]),
+        )
     ]
 
 
@@ -111,7 +117,10 @@ def _alike(n: Numbers, group: int, scored: np.ndarray) -> Card:
     if len(scored) == 0:
         return Card.of("unscored", group=group)
     return Card.of(
-        "all_steps_paid" if n.by_step else "all_paid", group=group, count=len(scored), reward=float(scored[0])
+        "all_steps_paid" if n.objective.credits_steps else "all_paid",
+        group=group,
+        count=len(scored),
+        reward=float(scored[0]),
     )
 
 
@@ -121,17 +130,14 @@ def _although_equal(n: Numbers, group: int | None) -> Card:
         return Card.of("given", group=group)
     baseline = BASELINES[n.objective.baseline]
     if not baseline.from_critic and not _push_by_themselves(n, group):
-        penalised = n.penalised and not n.by_step
+        penalised = n.penalised and not n.objective.credits_steps
         kind = "penalised" if baseline.within_group else "penalised_too" if penalised else "by_rounding"
         return Card.of(kind, group=group)
     return Card.of(f"push:{n.objective.baseline}", group=group)
 
 
 def _push_by_themselves(n: Numbers, group: int | None) -> bool:
-    """Return whether the rewards of a group differ from the baseline of the batch.
-
-    If ``group`` is None, return whether those of any dead group do.
-    """
+    """Return whether rewards of a group, or of any dead group for None, differ from the batch's baseline."""
     baseline = BASELINES[n.objective.baseline]
     if baseline.within_group:
         return False
@@ -212,15 +218,17 @@ def dead_groups(n: Numbers, passed: int) -> Reason | None:
         not BASELINES[n.objective.baseline].subtracts
         and n.step.advantage is None
         and not n.advantage.any()
-        and not n.by_step
+        and not n.objective.credits_steps
     ):
         which = Card.of("unpaid")
     elif total > 1:
         empty = any(len(scored) == 0 for scored in rewards)
         which = Card.of(
-            "dead_or_empty" if empty else "dead_of_steps" if n.by_step else "dead", count=count, total=total
+            "dead_or_empty" if empty else "dead_of_steps" if n.objective.credits_steps else "dead",
+            count=count,
+            total=total,
         )
-    elif n.by_step:
+    elif n.objective.credits_steps:
         which = Card.of("all_steps_equal")
     else:
         which = Card.of("all_equal" if len(rewards[0]) else "none_scored")
@@ -274,8 +282,30 @@ def reward_std(n: Numbers) -> Reason | None:
     )
 
 
+def truncated(n: Numbers) -> Reason | None:
+    """Return the reason to show on the card of the mean length: how many completions reached the limit.
+
+    They are the first thing to check if no answer is correct.
+    """
+    step = n.step
+    if not step.settings.is_language:
+        return None
+    signs = {"stop": STOP, "call_end": encode(CLOSE)[0]}
+    cut = np.flatnonzero(cut_off(step, **signs))
+    if not len(cut):
+        return None
+    count, total, limit = len(cut), len(step.tokens), step.settings.language.max_tokens
+    return Reason.of(
+        "unhealthy" if 2 * count > total else "note",
+        tr("{count} of {total} cut off").format(count=count, total=total),
+        tuple(Quantity("written", row=int(row)) for row in cut[:8]),
+        Card.of("cut_off", count=count, total=total, limit=limit, **signs),
+    )
+
+
 CHECKS: dict[str, Check] = {
     "dead_groups": dead_groups,
+    "length": lambda n, passed: truncated(n),
     "reward_std": lambda n, passed: reward_std(n),
 }
 """Checks by the metric to which the reason belongs."""

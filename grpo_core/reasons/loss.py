@@ -53,10 +53,7 @@ def _first(n: Numbers, name: str) -> tuple[Quantity, ...]:
 
 
 def _covariance(n: Numbers, policy: float) -> Reason | None:
-    """Return the reason for a loss that is not 0 because weights grow with length.
-
-    All ratios are 1, and the advantages cancel.
-    """
+    """Return the reason for a loss that is not 0 because weights grow with length, at ratios of 1 and ΣA = 0."""
     weight, used = n.terms(0).weight, n.used(0)
     rows = used.any(axis=-1)
     advantage, mass = n.row_advantage[rows], weight.sum(axis=-1)[rows]
@@ -139,19 +136,13 @@ def _still(n: Numbers, passed: int) -> tuple[str, tuple[Card, ...]]:
     if n.without_signal:
         dead = n.dead.all() and BASELINES[n.objective.baseline].within_group and n.step.advantage is None
         return tr("no signal"), (Card.of("all_dead" if dead else "no_signal"), *kl)
-    pushed, clip = used & _pushed(n), SURROGATES[n.objective.surrogate].clip
+    pushed, clip = used & (n.token_advantage != 0), SURROGATES[n.objective.surrogate].clip
     cuts_weight = clip is not None and clip.cuts_weight
     if pushed.any() and terms.clipped[pushed].all() and not cuts_weight:
         return tr("every push is stopped"), (Card.of("all_clipped", passed=passed), *kl)
     if n.gradient(passed).any():
         return tr("pushes cancel"), (Card.of("nothing_left", passed=passed),)
     return tr("no push"), (Card.of("unpushed", passed=passed), *kl)
-
-
-def _pushed(n: Numbers) -> np.ndarray:
-    """Return the tokens with a non-zero advantage, boolean (B, T)."""
-    advantage = n.advantage
-    return np.broadcast_to((advantage if advantage.ndim > 1 else advantage[:, None]) != 0, n.step.mask.shape)
 
 
 CHECKS: dict[str, Check] = {

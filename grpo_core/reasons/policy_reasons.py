@@ -70,10 +70,7 @@ def clipped(n: Numbers, passed: int) -> Reason | None:
 
 
 def _their_own_way(n: Numbers, passed: int, clip: Clip | None) -> bool:
-    """Return whether every clipped ratio left the range in the direction of its push.
-
-    A dual clip can stop other ratios, too.
-    """
+    """Return whether every clipped ratio left the range the way of its push. A dual clip stops others, too."""
     if clip is None or n.objective.dual_clip is None:
         return True
     (low, high), ratio, way = clip.band(n.objective), n.terms(passed).ratio, np.sign(n.token_advantage)

@@ -32,7 +32,6 @@ class Reason:
 
     @classmethod
     def of(cls, kind: str, chip: str, quantities: tuple[Quantity, ...], *claims: Claim[Step]) -> Self:
-        """Return the reason that consists of ``claims``."""
         return cls(kind=kind, chip=chip, quantities=quantities, claims=claims)
 
     def __post_init__(self) -> None:
@@ -40,7 +39,6 @@ class Reason:
 
     @property
     def sentence(self) -> str:
-        """The claims as sentences."""
         return told(self.claims)
 
 

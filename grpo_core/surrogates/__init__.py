@@ -17,8 +17,7 @@ from importlib import import_module
 from grpo_core.config import Objective
 from grpo_core.config.objective import SURROGATE_TITLES
 from grpo_core.plugins import Rows, of_type
-from grpo_core.surrogates.batch import Batch
-from grpo_core.surrogates.surrogate import Clip, Path, Ratio, Script, Surrogate
+from grpo_core.surrogates.surrogate import Batch, Clip, Path, Ratio, Script, Surrogate
 from grpo_core.text import tr
 
 __all__ = ["SURROGATES", "Batch", "Clip", "Path", "Ratio", "Script", "Surrogate"]

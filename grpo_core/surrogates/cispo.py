@@ -5,25 +5,13 @@ S = sg(min(r, ε⁺)) A log π. MiniMax-M1, arXiv:2506.13585, equation 4; the ca
 
 from __future__ import annotations
 
-from grpo_core.arrays import Array, clamp
+from grpo_core.arrays import clamp
 from grpo_core.config import Objective
 from grpo_core.expression import Expression, Reading
 from grpo_core.formula_term import ADVANTAGE, LOG_PROB, Term
-from grpo_core.surrogates.batch import Batch
-from grpo_core.surrogates.held_weight import with_held_weight
-from grpo_core.surrogates.surrogate import Clip, Ratio, Script
+from grpo_core.surrogates.surrogate import Clip, Ratio, Script, with_held_weight
 from grpo_core.text import tr
 from grpo_core.typeset import number, plain
-
-
-def weight(b: Batch) -> Array:
-    """Return min(r, ε⁺)."""
-    return clamp(b.ratio, high=b.objective.clip_high)
-
-
-def stopped(b: Batch) -> Array:
-    """Return the tokens whose ratio exceeds the cap, so that their weight was reduced, boolean (..., B, T)."""
-    return b.ratio > b.objective.clip_high
 
 
 def explained_weight(t: Reading) -> Expression:
@@ -54,26 +42,9 @@ def _note(r: float, cap: float) -> str:
     return tr("The ratio is not above the cap ε⁺ = {cap}: the weight is the ratio itself.").format(cap=plain(cap))
 
 
-def band(o: Objective) -> tuple[float, float]:
-    """Return the range of ratios in which the cap has no effect, (0, ε⁺)."""
-    return 0.0, o.clip_high
-
-
 def capped_ratio(o: Objective, ratio: float) -> float:
     """Return the weight for ``ratio``, min(r, ε⁺)."""
     return min(ratio, o.clip_high)
-
-
-def script(o: Objective) -> Script:
-    """Return CISPO as code for an exported script. The slope is the surrogate without log π."""
-    return Script(
-        constants={"CAP": o.clip_high},
-        lines=(
-            "slope = np.minimum(ratio, CAP) * A  # the capped ratio is a constant: d surrogate / d log π",
-            "surrogate = slope * logp",
-            "clipped = (ratio > CAP) & MASK",
-        ),
-    )
 
 
 def terms(o: Objective) -> tuple[Term, ...]:
@@ -88,18 +59,25 @@ def terms(o: Objective) -> tuple[Term, ...]:
 
 
 SURROGATE = with_held_weight(
-    weight,
+    lambda b: clamp(b.ratio, high=b.objective.clip_high),
     explained_weight,
     ratio=Ratio.LEVEL,
     clip=Clip(
-        stopped=stopped,
+        stopped=lambda b: b.ratio > b.objective.clip_high,
         explained=explained_clip,
-        band=band,
+        band=lambda o: (0.0, o.clip_high),
         after=capped_ratio,
         counted=tr("Tokens of the last pass whose weight was cut to the cap, out of all tokens. Their push stays."),
         cuts_weight=True,
     ),
     knobs=("clip_high",),
-    script=script,
+    script=lambda o: Script(
+        constants={"CAP": o.clip_high},
+        lines=(
+            "slope = np.minimum(ratio, CAP) * A  # the capped ratio is a constant: d surrogate / d log π",
+            "surrogate = slope * logp",
+            "clipped = (ratio > CAP) & MASK",
+        ),
+    ),
     terms=terms,
 )

@@ -9,8 +9,7 @@ from grpo_core.arrays import Array, clamp
 from grpo_core.config import Objective
 from grpo_core.expression import Expression, Reading
 from grpo_core.formula_term import ADVANTAGE, RATIO, Term, joint
-from grpo_core.surrogates.batch import Batch
-from grpo_core.surrogates.surrogate import Clip, Path, Ratio, Script, Surrogate
+from grpo_core.surrogates.surrogate import Batch, Clip, Path, Ratio, Script, Surrogate
 from grpo_core.text import tr
 from grpo_core.typeset import number, plain, signed
 
@@ -106,7 +105,6 @@ def band(o: Objective) -> tuple[float, float]:
 
 
 def ratio_in_band(o: Objective, ratio: float) -> float:
-    """Return ``ratio`` clipped to the band."""
     low, high = band(o)
     return min(max(ratio, low), high)
 

@@ -13,9 +13,7 @@ from grpo_core.arrays import Array
 from grpo_core.config import Objective
 from grpo_core.expression import Expression, Reading, exponential
 from grpo_core.formula_term import ADVANTAGE, LOG_PROB, Term, ratio_factor
-from grpo_core.surrogates.batch import Batch
-from grpo_core.surrogates.held_weight import with_held_weight
-from grpo_core.surrogates.surrogate import Clip, Ratio, Script
+from grpo_core.surrogates.surrogate import Batch, Clip, Ratio, Script, with_held_weight
 from grpo_core.text import tr
 from grpo_core.typeset import number, plain, signed
 
@@ -67,19 +65,6 @@ def explained_clip(t: Reading) -> Expression:
     )
 
 
-def script(o: Objective) -> Script:
-    """Return DPPO as code for an exported script. The slope with respect to log π is the weight times A."""
-    return Script(
-        constants={"CLIP_LOW": o.clip_low, "CLIP_HIGH": o.clip_high},
-        lines=(
-            "moved = np.exp(logp) - np.exp(OLD_LOGP)  # in probability, not in ratio",
-            "clipped = (((A > 0) & (moved > CLIP_HIGH)) | ((A < 0) & (moved < -CLIP_LOW))) & MASK",
-            "slope = np.where(clipped, 0.0, np.exp(log_ratio)) * A  # a constant weight times A",
-            "surrogate = slope * logp",
-        ),
-    )
-
-
 def terms(o: Objective) -> tuple[Term, ...]:
     """Return the terms of sg(r) A log π and the condition under which the push goes on."""
     bound = f"{o.clip_high:.6g}" if o.clip_low == o.clip_high else rf"{o.clip_high:.6g} \,|\, {o.clip_low:.6g}"
@@ -111,6 +96,14 @@ SURROGATE = with_held_weight(
         ),
     ),
     knobs=("clip_low", "clip_high"),
-    script=script,
+    script=lambda o: Script(
+        constants={"CLIP_LOW": o.clip_low, "CLIP_HIGH": o.clip_high},
+        lines=(
+            "moved = np.exp(logp) - np.exp(OLD_LOGP)  # in probability, not in ratio",
+            "clipped = (((A > 0) & (moved > CLIP_HIGH)) | ((A < 0) & (moved < -CLIP_LOW))) & MASK",
+            "slope = np.where(clipped, 0.0, np.exp(log_ratio)) * A  # a constant weight times A",
+            "surrogate = slope * logp",
+        ),
+    ),
     terms=terms,
 )

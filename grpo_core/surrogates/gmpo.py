@@ -12,16 +12,10 @@ from collections.abc import Sequence
 from grpo_core.arrays import Array, clamp
 from grpo_core.config import Objective
 from grpo_core.expression import Expression, Reading, exponential
-from grpo_core.formula_term import ADVANTAGE, Term, ratio_factor
-from grpo_core.surrogates.batch import Batch
-from grpo_core.surrogates.surrogate import Clip, Path, Ratio, Script, Surrogate
+from grpo_core.formula_term import ADVANTAGE, ratio_factor
+from grpo_core.surrogates.surrogate import Batch, Clip, Path, Ratio, Script, Surrogate
 from grpo_core.text import tr
 from grpo_core.typeset import signed, total
-
-
-def value(b: Batch) -> Array:
-    """Return the geometric mean ratio times A."""
-    return mean_ratio(b) * b.advantage
 
 
 def mean_ratio(b: Batch) -> Array:
@@ -33,14 +27,8 @@ def mean_ratio(b: Batch) -> Array:
 
 
 def stopped(b: Batch) -> Array:
-    """Return the tokens whose own log-ratio was clipped."""
     a, o = b.advantage, b.objective
     return ((a > 0) & (b.log_ratio > o.clip_high)) | ((a < 0) & (b.log_ratio < -o.clip_low))
-
-
-def pull(b: Batch, upstream: Array) -> Array:
-    """Backpropagate with d/d mean log-ratio = S: the surrogate is its own derivative."""
-    return upstream * mean_ratio(b) * b.advantage
 
 
 def explained(t: Reading) -> Expression:
@@ -91,9 +79,16 @@ def band(o: Objective) -> tuple[float, float]:
     return math.exp(-o.clip_low), math.exp(min(o.clip_high, 700.0))
 
 
-def script(o: Objective) -> Script:
-    """Return GMPO as code for an exported script. The surrogate is its own slope."""
-    return Script(
+SURROGATE = Surrogate(
+    value=lambda b: mean_ratio(b) * b.advantage,
+    pull=lambda b, upstream: upstream * mean_ratio(b) * b.advantage,  # the surrogate is its own derivative
+    path=Path.MEAN,
+    ratio=Ratio.OWN,
+    clip=Clip(stopped=stopped, explained=explained_clip, band=band),
+    knobs=("clip_low", "clip_high"),
+    explained=explained,
+    slope=explained,
+    script=lambda o: Script(
         constants={"CLIP_LOW": o.clip_low, "CLIP_HIGH": o.clip_high},
         lines=(
             "risen, fallen = np.minimum(log_ratio, CLIP_HIGH), np.maximum(log_ratio, -CLIP_LOW)",
@@ -102,23 +97,6 @@ def script(o: Objective) -> Script:
             "surrogate = np.exp(inside.sum(1, keepdims=True) / L) * A",
             "slope = surrogate  # d surrogate / d (mean of the clipped log-ratios)",
         ),
-    )
-
-
-def terms(o: Objective) -> tuple[Term, ...]:
-    """Return the terms of the mean ratio and the advantage."""
-    return (ratio_factor(r"\bar{r}", tr("mean ratio")), ADVANTAGE)
-
-
-SURROGATE = Surrogate(
-    value=value,
-    pull=pull,
-    path=Path.MEAN,
-    ratio=Ratio.OWN,
-    clip=Clip(stopped=stopped, explained=explained_clip, band=band),
-    knobs=("clip_low", "clip_high"),
-    explained=explained,
-    slope=explained,
-    script=script,
-    terms=terms,
+    ),
+    terms=lambda o: (ratio_factor(r"\bar{r}", tr("mean ratio")), ADVANTAGE),
 )

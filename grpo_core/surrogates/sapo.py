@@ -8,11 +8,9 @@ from __future__ import annotations
 import math
 
 from grpo_core.arrays import Array, as_array
-from grpo_core.config import Objective
 from grpo_core.expression import Expression, Reading
-from grpo_core.formula_term import ADVANTAGE, Term, ratio_factor
-from grpo_core.surrogates.batch import Batch
-from grpo_core.surrogates.surrogate import Path, Ratio, Script, Surrogate
+from grpo_core.formula_term import ADVANTAGE, ratio_factor
+from grpo_core.surrogates.surrogate import Batch, Path, Ratio, Script, Surrogate
 from grpo_core.text import tr
 from grpo_core.typeset import number, signed
 
@@ -75,24 +73,6 @@ def _gate_of(t: Reading) -> tuple[float, float]:
     return tau, 0.5 + 0.5 * math.tanh(tau * (r - 1) / 2)
 
 
-def script(o: Objective) -> Script:
-    """Return SAPO as code for an exported script, with the gate written as a sigmoid."""
-    return Script(
-        constants={"TAU_POS": o.sapo_temperature_pos, "TAU_NEG": o.sapo_temperature_neg},
-        lines=(
-            "tau = np.where(A > 0, TAU_POS, TAU_NEG)",
-            "soft = 1 / (1 + np.exp(-tau * (ratio - 1)))  # a soft gate instead of a clip",
-            "surrogate = 4 / tau * soft * A",
-            "slope = 4 * soft * (1 - soft) * ratio * A  # d surrogate / d log r",
-        ),
-    )
-
-
-def terms(o: Objective) -> tuple[Term, ...]:
-    """Return the terms of the gate and the advantage."""
-    return (ratio_factor(r"\tfrac{4}{\tau}\,\sigma(\tau(r-1))", tr("soft gate")), ADVANTAGE)
-
-
 SURROGATE = Surrogate(
     value=value,
     pull=pull,
@@ -105,6 +85,14 @@ SURROGATE = Surrogate(
     knobs=("sapo_temperature_pos", "sapo_temperature_neg"),
     explained=explained,
     slope=slope,
-    script=script,
-    terms=terms,
+    script=lambda o: Script(
+        constants={"TAU_POS": o.sapo_temperature_pos, "TAU_NEG": o.sapo_temperature_neg},
+        lines=(
+            "tau = np.where(A > 0, TAU_POS, TAU_NEG)",
+            "soft = 1 / (1 + np.exp(-tau * (ratio - 1)))  # a soft gate instead of a clip",
+            "surrogate = 4 / tau * soft * A",
+            "slope = 4 * soft * (1 - soft) * ratio * A  # d surrogate / d log r",
+        ),
+    ),
+    terms=lambda o: (ratio_factor(r"\tfrac{4}{\tau}\,\sigma(\tau(r-1))", tr("soft gate")), ADVANTAGE),
 )

@@ -1,17 +1,69 @@
-"""Data structure of a surrogate: its mathematics, explanations, formula and exported script."""
+"""Data structure of a surrogate, from the batch that it reads to its explanations, formula and exported script."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
-from grpo_core.arrays import Array
+from grpo_core.arrays import Array, stop_gradient
 from grpo_core.config import Objective
 from grpo_core.expression import Expression, Reading
 from grpo_core.formula_term import Term
-from grpo_core.surrogates.batch import Batch
+from grpo_core.levels import LEVELS
 from grpo_core.text import tr
+from grpo_core.typeset import signed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """A batch whose padding has been zeroed, with its ratios.
+
+    Attributes:
+        mask: (..., B, T), boolean; None without padding.
+        real: 1 for a token and 0 in padding, (..., B, T); without padding (B, T), or the number 1 if T is 1.
+        logp, old_logp: log π and log π_old of the sampled tokens, (..., B, T); 0 in padding.
+        log_ratio: log π − log π_old per token, (..., B, T), limited if the objective says so; 0 in padding.
+        limited: whether that limit replaced the log-ratio, boolean (..., B, T); None without a limit.
+        ratio: r at the objective's level, (..., B, T); 1 in padding.
+        advantage: (..., B, T); 0 in padding.
+        length: unmasked tokens per completion, at least 1, (..., B, 1); one number without padding.
+    """
+
+    xp: Array
+    objective: Objective
+    mask: Array | None
+    real: Array | float
+    logp: Array
+    old_logp: Array
+    log_ratio: Array
+    limited: Array | None
+    ratio: Array
+    advantage: Array
+    length: Array | float
+
+    def through_ratio(self, upstream: Array) -> Array:
+        """Backpropagate dL/d log r to dL/d log π, for a ratio per token or one per completion."""
+        level = LEVELS[self.objective.level]
+        if level.of_completion:
+            if self.mask is not None:
+                upstream = self.xp.where(self.mask, upstream, 0.0)
+            upstream = self.xp.broadcast_to(level.combined(self.xp, upstream, self.length), self.logp.shape)
+        return self.through_limit(upstream)
+
+    def through_mean(self, upstream: Array, stopped: Array) -> Array:
+        """Backpropagate the gradient with respect to a completion's mean log-ratio to dL/d log π. Tokens in ``stopped``
+        get 0.
+        """
+        whole = self.xp.sum(upstream, axis=-1, keepdims=True) / self.length
+        return self.through_limit(self.xp.where(stopped, 0.0, whole))
+
+    def through_limit(self, upstream: Array) -> Array:
+        """Zero the gradient of log-ratios that were replaced by their limit."""
+        if self.limited is None:
+            return upstream
+        return self.xp.where(self.limited, 0.0, upstream)
 
 
 class Ratio(Enum):
@@ -80,8 +132,6 @@ class Surrogate:
         value: S, (..., B, T).
         pull: backward function, from dL/dS to the gradient with respect to the quantity of ``path``, both (..., B, T).
         path: the quantity through which the gradient reaches log π.
-        ratio: kind of the ratio that it reads.
-        clip: its clip, if any.
         unclipped: a sentence that says why it has no clip, containing the words “no clip”; empty if it has one.
         knobs: the fields of the objective that have an effect specifically under this surrogate.
         explained: S of one token.
@@ -121,3 +171,48 @@ class Surrogate:
                 return flow
             case Path.MEAN:
                 return batch.through_mean(flow, self.clipped(batch))
+
+
+def with_held_weight(
+    weight: Callable[[Batch], Array], explained_weight: Callable[[Reading], Expression], **rest: Any
+) -> Surrogate:
+    """Return the surrogate S = sg(w) A log π, in which the weight w is held constant.
+
+    Args:
+        weight: w, in a shape that broadcasts to (..., B, T).
+        explained_weight: w of one token.
+        rest: the fields of :class:`Surrogate` that do not follow from the weight.
+    """
+
+    def value(b: Batch) -> Array:
+        return stop_gradient(weight(b)) * b.advantage * b.logp
+
+    def pull(b: Batch, upstream: Array) -> Array:
+        """Backpropagate with d/d log π = w A."""
+        return upstream * stop_gradient(weight(b)) * b.advantage
+
+    def explained(t: Reading) -> Expression:
+        w, a, logp = explained_weight(t), t.advantage, t.logp
+        constant = tr("The weight is held constant in the gradient.")
+        return Expression(
+            general=rf"{w.general} {t.advantage_name} \log \pi_{t.index}",
+            values=rf"{w.values} \cdot {signed(a)} \cdot {signed(logp)}",
+            value=w.value * a * logp,
+            note=f"{w.note} {constant}",
+            source=w.source,
+            scale=w.size * abs(a * logp),
+        )
+
+    def slope(t: Reading) -> Expression:
+        """Explain the slope w A, the derivative with respect to log π."""
+        w, a = explained_weight(t), t.advantage
+        return Expression(
+            general=rf"{w.general} {t.advantage_name}",
+            values=rf"{w.values} \cdot {signed(a)}",
+            value=w.value * a,
+            note=w.note,
+            source=w.source,
+            scale=w.size * abs(a),
+        )
+
+    return Surrogate(value=value, pull=pull, path=Path.LOG_PROB, explained=explained, slope=slope, **rest)

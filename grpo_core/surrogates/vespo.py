@@ -11,12 +11,9 @@ import math
 from collections.abc import Sequence
 
 from grpo_core.arrays import Array, as_array, clamp
-from grpo_core.config import Objective
 from grpo_core.expression import Expression, Reading, exponential
-from grpo_core.formula_term import ADVANTAGE, LOG_PROB, Term, ratio_factor
-from grpo_core.surrogates.batch import Batch
-from grpo_core.surrogates.held_weight import with_held_weight
-from grpo_core.surrogates.surrogate import Ratio, Script
+from grpo_core.formula_term import ADVANTAGE, LOG_PROB, ratio_factor
+from grpo_core.surrogates.surrogate import Batch, Ratio, Script, with_held_weight
 from grpo_core.text import tr
 from grpo_core.typeset import number, plain, signed
 
@@ -34,7 +31,6 @@ def weight(b: Batch) -> Array:
 
 
 def explained_weight(t: Reading) -> Expression:
-    """Explain φ for one token's completion."""
     o, a, product = t.objective, t.advantage, t.of_completion(_log_w)
     log_w = product.value
     k, decay = (o.vespo_k_pos, o.vespo_lambda_pos) if a >= 0 else (o.vespo_k_neg, o.vespo_lambda_neg)
@@ -62,9 +58,16 @@ def _log_w(tokens: Sequence[Reading]) -> Expression:
     return Expression(general=r"\log w", values="", value=value, scale=math.fsum(map(abs, logs)))
 
 
-def script(o: Objective) -> Script:
-    """Return VESPO as code for an exported script. The slope with respect to log π is the weight times A."""
-    return Script(
+SURROGATE = with_held_weight(
+    weight,
+    explained_weight,
+    ratio=Ratio.OWN,
+    unclipped=tr(
+        "This loss has no clip: VESPO weights completions by the product of their ratios instead of stopping them. "
+        "The clip range has no effect."
+    ),
+    knobs=("vespo_k_pos", "vespo_lambda_pos", "vespo_k_neg", "vespo_lambda_neg"),
+    script=lambda o: Script(
         constants={
             "K_POS": o.vespo_k_pos,
             "LAMBDA_POS": o.vespo_lambda_pos,
@@ -77,23 +80,6 @@ def script(o: Objective) -> Script:
             "slope = np.exp(decay + power * log_w - decay * np.exp(log_w)) * A  # a constant weight times A",
             "surrogate = slope * logp",
         ),
-    )
-
-
-def terms(o: Objective) -> tuple[Term, ...]:
-    """Return the terms of sg(φ(r)) A log π."""
-    return (ratio_factor(r"\mathrm{sg}(\varphi(r))", tr("weight φ")), ADVANTAGE, LOG_PROB)
-
-
-SURROGATE = with_held_weight(
-    weight,
-    explained_weight,
-    ratio=Ratio.OWN,
-    unclipped=tr(
-        "This loss has no clip: VESPO weights completions by the product of their ratios instead of stopping them. "
-        "The clip range has no effect."
     ),
-    knobs=("vespo_k_pos", "vespo_lambda_pos", "vespo_k_neg", "vespo_lambda_neg"),
-    script=script,
-    terms=terms,
+    terms=lambda o: (ratio_factor(r"\mathrm{sg}(\varphi(r))", tr("weight φ")), ADVANTAGE, LOG_PROB),
 )

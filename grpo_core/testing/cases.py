@@ -61,7 +61,6 @@ def batch(
 
 
 def on(backend: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Convert ``arrays`` to those of another library."""
     convert = converter(backend)
     return {name: convert(np.array(x)) for name, x in arrays.items()}
 

@@ -310,10 +310,7 @@ def settings_of(surrogate: str, **changes: Any) -> dict[str, Any]:
 
 
 def trained_under(surrogate: str, **changes: Any) -> Step:
-    """Return the second update of a run with several tokens and passes.
-
-    Its advantages differ, its ratios leave 1, and some are clipped.
-    """
+    """Return the second update of a run whose advantages differ, whose ratios leave 1, some of them clipped."""
     return trained_with(2, **(settings_of(surrogate) | TASK | changes))
 
 

@@ -17,7 +17,6 @@ from grpo_core.testing.updates import every_quantity, trained_with
 
 
 def small(name: str) -> BanditTask:
-    """Return the settings of a small task of this kind."""
     return BanditTask(landscape=name, actions=3, max_length=3, levels=(0.0, 0.5))
 
 

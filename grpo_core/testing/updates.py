@@ -36,7 +36,6 @@ CHOICES: dict[str, tuple[Any, ...]] = {
 
 
 def random_objective(rng: np.random.Generator) -> Objective:
-    """Return a random valid objective."""
     picked = {name: values[rng.integers(len(values))] for name, values in CHOICES.items()}
     if picked["surrogate"] != "clip":
         picked["dual_clip"] = None

@@ -31,7 +31,6 @@ class Finding:
 
     Attributes:
         limit: the value beyond which it is unhealthy: above it, or below it if ``low`` is set.
-        low: whether low values are unhealthy.
         changes: functions that return changed settings, by dotted path, which could help.
     """
 

@@ -22,7 +22,6 @@ class WhatIf:
     Attributes:
         ran: the update as recorded.
         other: the update under other settings; only its first pass if the rest is unknown.
-        differences: the requested changes to the settings.
         asked: whether the language model itself computed the other update.
     """
 
@@ -33,13 +32,10 @@ class WhatIf:
 
     @property
     def sides(self) -> tuple[Numbers, Numbers]:
-        """The update as recorded, and the update under other settings."""
         return self.ran, self.other
 
     def passes(self, passed: int) -> tuple[tuple[Numbers, int], tuple[Numbers, int]]:
-        """Return both updates with the index of pass ``passed`` (0 = the first), or of the last pass if there are
-        fewer.
-        """
+        """Return both updates with the index of pass ``passed`` (0 = the first), or of their last if it is earlier."""
         return (self.ran, self.ran.nearest_pass(passed)), (self.other, self.other.nearest_pass(passed))
 
 
@@ -49,10 +45,7 @@ class Compared:
 
     Attributes:
         name: stable identifier.
-        title: the displayed name.
-        help: explanation in one sentence.
         ran, other: the two values; None if not available, or not yet.
-        decimals: number of decimals shown by default.
     """
 
     name: str
@@ -64,7 +57,6 @@ class Compared:
 
     @property
     def same(self) -> bool:
-        """Whether the number is the same in both updates."""
         return self.ran == self.other
 
 
@@ -86,7 +78,6 @@ def what_if(step: Step, wanted: Settings | str, before: Step | None = None, answ
     """Return the update and its what-if under other settings or a preset.
 
     Args:
-        step: the recorded update.
         wanted: settings, or the name of a preset.
         before: the previous update, for a bandit's later passes; None for the first update.
         answer: the language model's own result, if it has computed the update.
@@ -103,9 +94,7 @@ def side_by_side(ran: Numbers, other: Numbers, wanted: Settings, *, asked: bool 
     """Create a what-if from two updates that have already been evaluated.
 
     Args:
-        ran: the recorded update.
         other: its record under the settings ``wanted``, as created by :func:`replayed`.
-        wanted: the requested settings.
         asked: whether the language model itself has computed the other update.
 
     Raises:
@@ -125,7 +114,10 @@ def direction(here: np.ndarray, there: np.ndarray) -> Direction:
 
 def compared(w: WhatIf, passed: int) -> tuple[Compared, ...]:
     """Return the rows of the comparison table: numbers of pass ``passed`` (0 = the first), and of the final policy."""
-    rows = [_row(w, name, title, help, decimals, passed) for name, title, help, decimals in ROWS]
+    rows = []
+    for name, title, help, decimals in ROWS:
+        ran, other = (NUMBERS[name](side, nearest) for side, nearest in w.passes(passed))
+        rows.append(Compared(name=name, title=title, help=help, ran=ran, other=other, decimals=decimals))
     ran, other = (_mean(side.step, side.gradient_parts(nearest)[1]) for side, nearest in w.passes(passed))
     if ran or other:
         help = tr("What the KL term alone does to a token's log π.")
@@ -133,24 +125,15 @@ def compared(w: WhatIf, passed: int) -> tuple[Compared, ...]:
     return tuple(row for row in (*rows, *_ends(w)) if row.ran is not None or row.other is not None)
 
 
-def _row(w: WhatIf, name: str, title: str, help: str, decimals: int, passed: int) -> Compared:
-    ran, other = (NUMBERS[name](side, nearest) for side, nearest in w.passes(passed))
-    return Compared(name=name, title=title, help=help, ran=ran, other=other, decimals=decimals)
-
-
 def _ends(w: WhatIf) -> list[Compared]:
-    """Return the rows about the policy after the update.
-
-    The numbers of an update that is only known up to its first pass are None.
-    """
-    cards = [side.cards if side.complete else {} for side in w.sides]
+    """Return the rows about the policy after the update, None where only the first pass is known."""
+    cards = [side.cards if side.step.scored_after else {} for side in w.sides]
     rows = []
     for name, title, help in CARDS:
         ran, other = (None if np.isnan(c.get(name, np.nan)) else c[name] for c in cards)
         rows.append(Compared(name=name, title=title, help=help, ran=ran, other=other))
-    advantage = w.ran.advantage if w.ran.advantage.ndim > 1 else w.ran.advantage[:, None]
     for name, sign, title, help in CHANGES:
-        chosen = w.ran.step.mask & (np.sign(advantage) == sign)
+        chosen = w.ran.step.mask & (np.sign(w.ran.token_advantage) == sign)
         ran, other = (_moved(side, chosen) for side in w.sides)
         rows.append(Compared(name=name, title=title, help=help, ran=ran, other=other))
     return rows
@@ -158,7 +141,7 @@ def _ends(w: WhatIf) -> list[Compared]:
 
 def _moved(side: Numbers, chosen: np.ndarray) -> float | None:
     """Return the mean change of log π over the chosen tokens due to the complete update."""
-    if not side.complete or not chosen.any():
+    if not side.step.scored_after or not chosen.any():
         return None
     return float((side.step.logp[-1] - side.step.old_logp)[chosen].mean())
 

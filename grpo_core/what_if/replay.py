@@ -102,7 +102,6 @@ def replayed(step: Step, wanted: Settings, before: Step | None = None, answer: R
     """Return the record of ``step`` as it would have been under ``wanted``, as far as it can be known.
 
     Args:
-        step: the recorded update.
         wanted: other settings; those that determine what is drawn are ignored.
         before: the previous update, from which a bandit's update continues; None for the first update.
         answer: the language model's own result, if it has computed the update.
@@ -171,10 +170,7 @@ _NO_ALTERNATIVES: dict[str, Any] = {"top_tokens": None, "top_logp": None, "ref_t
 
 
 def _values(step: Step, settings: Settings) -> np.ndarray | None:
-    """Return a critic's values, (B, T).
-
-    If the settings require them but none are recorded, they are 0.
-    """
+    """Return a critic's values, (B, T): 0 if the settings require them but none are recorded."""
     if BASELINES[settings.objective.baseline].from_critic and step.values is None:
         return np.zeros(step.mask.shape)
     return step.values

@@ -34,7 +34,6 @@ def unchanged(w: WhatIf, passed: int) -> tuple[str, ...]:
 
 
 def claimed(w: WhatIf, passed: int) -> tuple[Claim[Pair], ...]:
-    """Return claims about what is equal in both updates, in the order in which an update computes it."""
     if not any(d.replayed for d in w.differences):
         return (Same.of("nothing_differs"),)
     return tuple(c for claims in (_advantages, _ratios, _weights, _kl, _pushes, _ends) for c in claims(w, passed))
@@ -51,10 +50,7 @@ def notes(w: WhatIf, preset: str = "") -> tuple[str, ...]:
 
 
 def noted(w: WhatIf) -> tuple[Claim[Pair], ...]:
-    """Return claims about what the what-if cannot show.
-
-    These are about settings that determine the drawn batch, and passes that need the model.
-    """
+    """Return claims about what the what-if cannot show: settings of the drawing, and passes that need the model."""
     claims = [_not_applied(w, difference) for difference in w.differences if not difference.replayed]
     objective, ran = w.other.step.settings.objective, w.ran.step
     if BASELINES[objective.baseline].from_critic and not ran.settings.learner.critic and not w.asked:
@@ -63,7 +59,7 @@ def noted(w: WhatIf) -> tuple[Claim[Pair], ...]:
         claims.append(Same.of("divided_otherwise"))
     if ran.settings.is_recorded:
         claims.append(Same.of("where_it_stood"))
-    elif not w.other.complete:
+    elif not w.other.step.scored_after:
         claims.append(Same.of("first_pass_alone"))
     return tuple(claims)
 
@@ -175,10 +171,7 @@ def _factor(ran: np.ndarray, other: np.ndarray) -> float | None:
 
 
 def _is_times(ran: np.ndarray, other: np.ndarray, factor: float, size: float = 0.0) -> bool:
-    """Return whether ``other`` is ``factor`` times ``ran``, entry by entry.
-
-    ``size``: magnitude of the terms that the entries sum.
-    """
+    """Return whether ``other`` is ``factor`` × ``ran``, entry by entry. ``size``: of the terms that they sum."""
     size = max(size, float(np.abs(other).max(initial=0.0)))
     return bool(np.allclose(other, factor * ran, rtol=ALIKE, atol=ROUNDING * size))
 
@@ -188,7 +181,7 @@ def _reached(w: WhatIf) -> Iterator[Same]:
 
     Yields nothing unless the final policies of both updates are known.
     """
-    if not BY_SIZE[w.other.step.settings.optimizer.kind] or not (w.ran.complete and w.other.complete):
+    if not BY_SIZE[w.other.step.settings.optimizer.kind] or not (w.ran.step.scored_after and w.other.step.scored_after):
         return
     ran, other = (np.where(s.mask, s.logp[-1] - s.old_logp, 0.0) for s in (side.step for side in w.sides))
     ratio = direction(ran, other).ratio
@@ -197,7 +190,7 @@ def _reached(w: WhatIf) -> Iterator[Same]:
 
 
 def _ends(w: WhatIf, passed: int) -> Iterator[Same]:
-    if not w.other.complete or not w.ran.complete:
+    if not w.other.step.scored_after or not w.ran.step.scored_after:
         return
     ran, other = (side.step for side in w.sides)
     if np.array_equal(ran.logp[-1], other.logp[-1]):

@@ -23,6 +23,7 @@ from app.start import drawing_command
 from app.theme.tokens import DARK, LIGHT, Theme
 from grpo_core import recompute, step_table
 from grpo_core.commands.cli import main as core
+from grpo_core.evaluated_step import EvaluatedStep
 from grpo_core.runs.run_file import RunReader
 from tests.core.lm_steps import lm_run
 from tests.core.runs.conftest import permissions_count  # noqa: F401
@@ -154,7 +155,7 @@ def test_the_table_of_an_update_is_that_of_the_core(run: Path, tmp_path: Path) -
         rows = list(csv.DictReader(file))
     with RunReader.open(run) as reader:
         step = reader.step(9)
-    assert len(rows) == len(step_table.rows(step, 3))
+    assert len(rows) == len(step_table.rows(EvaluatedStep(step), 3))
     assert [float(row["A"]) for row in rows] == recompute.advantage(step).tolist()
     assert [float(row["r"]) for row in rows] == recompute.terms(step, 3).ratio[:, 0].tolist()
 

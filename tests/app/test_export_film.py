@@ -91,19 +91,20 @@ def test_pictures_of_two_sizes_too_large_ones_and_none_at_all_are_refused() -> N
 
 def test_a_film_plays_every_stage_in_order_and_stands_at_its_end() -> None:
     made = shots([4], lambda step: 2, None, 20.0)
-    places = [(shot.cursor.stage, shot.cursor.passed, shot.cursor.progress) for shot in made[:-1]]
+    places = [(cursor.stage, cursor.passed, cursor.progress) for cursor, _ in made[:-1]]
     assert places == sorted(places)
     assert {stage for stage, _, _ in places} == set(Stage)
-    assert made[-1].cursor == Cursor(step=4)
-    assert made[-1].milliseconds == 50 + round(1000 * AT_END)
-    assert sum(shot.milliseconds for shot in made[:-1]) == pytest.approx(1000 * update_film(4, 2, 60.0).seconds, abs=1)
+    assert made[-1] == (Cursor(step=4), 50 + round(1000 * AT_END))
+    assert sum(milliseconds for _, milliseconds in made[:-1]) == pytest.approx(
+        1000 * update_film(4, 2, 60.0).seconds, abs=1
+    )
 
 
 @pytest.mark.parametrize(("speed", "each"), [(1.0, 1000), (2.0, 500), (10.0, 100)])
 def test_each_update_takes_its_time(speed: float, each: int) -> None:
     made = shots([1, 2, 3], lambda step: 1, speed, 20.0)
     for step in (1, 2):
-        assert sum(shot.milliseconds for shot in made if shot.cursor.step == step) == each
+        assert sum(milliseconds for cursor, milliseconds in made if cursor.step == step) == each
     with pytest.raises(GrpoError, match="too long"):
         shots(list(range(1, 10_100)), lambda step: 1, 30.0, 20.0)
 
@@ -120,7 +121,7 @@ def test_an_update_becomes_an_animated_webp_that_is_not_replaced_unasked(
     assert said[-1] == str(out)
     assert said[0] == f"Picture 1 of {len(planned)}."
     assert 2 < len(frames) <= len(planned)
-    assert sum(delay for _, delay in frames) == sum(shot.milliseconds for shot in planned)
+    assert sum(delay for _, delay in frames) == sum(milliseconds for _, milliseconds in planned)
     assert {(image.width(), image.height()) for image, _ in frames} == {(400, 300)}
     assert main(command) == 2
     assert "already exists" in capsys.readouterr().err

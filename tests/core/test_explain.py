@@ -271,6 +271,14 @@ def test_numbers_are_set_with_four_digits() -> None:
     assert total([1.0, -2.0]) == "1 - 2"
 
 
+def test_a_negative_number_after_a_minus_sign_is_in_parentheses() -> None:
+    step = trained_with(2, task__landscape="custom", task__actions=3, task__custom=(-1.5, -0.5, -2.0))
+    assert step.rewards.mean() < 0
+    numbers = Numbers(step)
+    nodes = [explain_from(numbers, quantity) for quantity in every_quantity(step)]
+    assert [node.title for node in nodes if "- -" in node.values] == []
+
+
 def test_titles_count_from_one() -> None:
     for quantity, title in [
         (Quantity("advantage", row=2), "advantage of sample 3"),

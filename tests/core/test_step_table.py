@@ -29,7 +29,7 @@ def a_step(settings: Settings, number: int = 2) -> Step:
 def test_every_cell_is_the_number_that_explain_explains(settings: Settings) -> None:
     step = a_step(settings)
     for passed in (0, step.passes - 1):
-        for row in rows(step, passed):
+        for row in rows(EvaluatedStep(step), passed):
             for cell, column in zip(row.cells, columns(step), strict=True):
                 where = address(row, column, passed)
                 assert (where is not None) == column.explained
@@ -39,7 +39,7 @@ def test_every_cell_is_the_number_that_explain_explains(settings: Settings) -> N
 
 def test_a_bandits_table_has_a_row_a_sample_with_its_words() -> None:
     step, start = a_step(BANDIT), origin(BANDIT)
-    table = rows(step, 0, origin=start)
+    table = rows(EvaluatedStep(step), 0, origin=start)
     assert [column.title for column in columns(step)][:3] == ["#", "Prompt", "Action"]
     assert [row.cells[0] for row in table] == list(range(1, 9))
     assert [row.cells[2] for row in table] == [str(action + 1) for action in step.tokens[:, 0]]
@@ -48,7 +48,7 @@ def test_a_bandits_table_has_a_row_a_sample_with_its_words() -> None:
 
 def test_padding_has_no_row_and_a_completion_is_spelled_out() -> None:
     step, start = a_step(LENGTHS), origin(LENGTHS)
-    table = rows(step, 0, origin=start)
+    table = rows(EvaluatedStep(step), 0, origin=start)
     assert len(table) == step.mask.sum()
     assert [column.name for column in columns(step)][2:5] == ["completion", "place", "token"]
     first = [row for row in table if row.row == 0]
@@ -58,8 +58,8 @@ def test_padding_has_no_row_and_a_completion_is_spelled_out() -> None:
 
 def test_another_objective_gives_another_table_of_the_same_samples() -> None:
     step = a_step(BANDIT)
-    what_if = rows(step, 3, step.settings.objective.replace(std="none"))
-    for row, other in zip(rows(step, 3), what_if, strict=True):
+    what_if = rows(EvaluatedStep(step, step.settings.objective.replace(std="none")), 3)
+    for row, other in zip(rows(EvaluatedStep(step), 3), what_if, strict=True):
         assert row.cells[:4] == other.cells[:4]
         assert row.cells[4] != other.cells[4]
 
@@ -68,7 +68,7 @@ def test_without_a_reference_there_is_no_kl() -> None:
     settings = BANDIT.replace({"objective.beta": 0.0})
     step = dataclasses.replace(a_step(settings), ref_logp=None)
     at = [column.name for column in columns(step)].index("kl")
-    assert {row.cells[at] for row in rows(step, 0)} == {None}
+    assert {row.cells[at] for row in rows(EvaluatedStep(step), 0)} == {None}
 
 
 def test_group_rows_hold_mean_and_std_as_the_objective_counts_them() -> None:
@@ -108,4 +108,4 @@ def test_the_rows_of_one_completion_are_those_of_the_whole_table() -> None:
     step = a_step(LENGTHS)
     evaluated = EvaluatedStep(step)
     for only in range(len(step.mask)):
-        assert rows(step, 1, only=only, evaluated=evaluated) == [row for row in rows(step, 1) if row.row == only]
+        assert rows(evaluated, 1, only=only) == [row for row in rows(EvaluatedStep(step), 1) if row.row == only]

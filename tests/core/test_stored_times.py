@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from grpo_core.config import Settings, folder_settings
-from grpo_core.stored_times import MOST, StoredTimes
-from grpo_core.update_time import UNMEASURED, UpdateTime
+from grpo_core.update_time import MOST, UNMEASURED, StoredTimes, UpdateTime
 
 TIME = UpdateTime(sampling=8.0, learning=4.0, device="cpu", loading=2.0)
 

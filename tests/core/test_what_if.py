@@ -192,7 +192,7 @@ def test_a_bandit_ends_where_a_run_under_those_settings_would_have_ended() -> No
 def test_without_the_update_before_it_only_the_first_pass_is_known() -> None:
     first, second, _ = bandit()
     w = what_if(second, "DAPO")
-    assert not w.other.complete and w.other.passes == 4
+    assert not w.other.step.scored_after and w.other.passes == 4
     assert row(w, "kl").other is None
     assert "The first pass is exact." in " ".join(notes(w))
     whole = what_if(second, "DAPO", first)
@@ -346,7 +346,7 @@ def test_an_answer_makes_the_other_side_whole() -> None:
     logp = np.stack([step.old_logp, step.old_logp + np.float32(0.1), step.old_logp + np.float32(0.2)])
     wanted = step.settings.replace({"learner.mu": 2})
     w = what_if(step, wanted, answer=Replayed(arrays={"logp": logp}, measurements={"grad_norm": 0.7}))
-    assert w.other.complete and w.asked and w.other.passes == 2
+    assert w.other.step.scored_after and w.asked and w.other.passes == 2
     assert row(w, "risen", 1).other == pytest.approx(0.2, abs=1e-6)
     assert row(w, "grad_norm").other == 0.7
     np.testing.assert_allclose(w.other.terms(1).ratio[step.mask], np.exp(0.1), rtol=1e-5)

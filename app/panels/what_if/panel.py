@@ -173,7 +173,7 @@ class WhatIfPanel(Panel):
         here = self.shows if self.shows in shows else shows[0]
         self.tint_name = self.tint_name if self.tint_name in tints else tints[0]
         self.header.show_views(shows, here, tints, self.tint_name)
-        self._show_model_button(picture.step, needed=not w.other.complete)
+        self._show_model_button(picture.step, needed=not w.other.step.scored_after)
         numbers.fill(self.table, picture)
         self.table.set_summary(self.summary(view))
         self._show_parts(here)
@@ -203,7 +203,7 @@ class WhatIfPanel(Panel):
 
     def _offered(self, picture: WhatIfPicture) -> list[str]:
         """Return the available views: the policy if it is a fully known table, and the tokens if there are several."""
-        whole = all(side.complete and side.step.dist_logp is not None for side in picture.what_if.sides)
+        whole = all(side.step.scored_after and side.step.dist_logp is not None for side in picture.what_if.sides)
         policy = ["policy"] if whole and not picture.step.settings.is_language else []
         tokens = ["tokens"] if picture.step.mask.shape[1] > 1 else []
         table = ["numbers"] if self._arranged == "alone" else []

@@ -38,12 +38,8 @@ class SampleTable(TableTwin):
             words = [(i, c) for i, c in words if c.name != "prompt"]
         paid = next(i for i, c in enumerate(known) if c.name == "reward")
         pairs = [(i, c) for i, c in enumerate(known) if c.name in PAIRS]
-        sides = (view.step for view in picture.views)
-        ran, other = (
-            step_table.rows(step, nearest, origin=origin)
-            for step, (_, nearest) in zip(sides, picture.what_if.passes(picture.passed), strict=True)
-            if step is not None
-        )
+        sides = picture.what_if.passes(picture.passed)
+        ran, other = (step_table.rows(side, nearest, origin=origin) for side, nearest in sides)
         self._rows = ran
         self.set_columns(_columns([c for _, c in words], [c for _, c in pairs]))
         self.set_rows(

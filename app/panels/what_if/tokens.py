@@ -45,7 +45,7 @@ class PairGrid(TokenGrid):
 
 def offered(picture: WhatIfPicture) -> list[str]:
     """Return the tints available for both sides. Changes are known only for complete updates."""
-    whole = all(side.complete for side in picture.what_if.sides)
+    whole = all(side.step.scored_after for side in picture.what_if.sides)
     return [name for name in OFFERED if whole or name != "change"]
 
 

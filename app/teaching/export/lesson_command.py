@@ -8,8 +8,7 @@ from pathlib import Path
 
 from app.display import draw_offscreen
 from app.export.command import command
-from grpo_core.command_numbers import count
-from grpo_core.commands.command_line import Parser
+from grpo_core.commands.command_line import Parser, count
 from grpo_core.errors import GrpoError
 from grpo_core.regular_file import refuse_existing
 from grpo_core.runs.session_zip import SUFFIX

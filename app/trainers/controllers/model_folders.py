@@ -13,12 +13,12 @@ from app.messages.message import Severity
 from app.sessions.file_task import FileTasks, TaskPoll
 from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.host.other_python import requirements
-from grpo_core.stored_times import StoredTimes
 from grpo_core.text import tr
 from grpo_core.trainers.hf.folder import ModelFiles
 from grpo_core.trainers.hf.memory import need, require_space
 from grpo_core.trainers.hf.reading import read_model
 from grpo_core.trainers.hf.refusal import NO_TRANSFORMERS
+from grpo_core.update_time import StoredTimes
 
 if TYPE_CHECKING:
     from app.application import Application

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from grpo_core.command_numbers import count
+from grpo_core.commands.command_line import count
 from grpo_core.errors import RunFileError
 from grpo_core.text import tr
 from grpo_core.trainers.commands.columns_option import add_columns, progress_of

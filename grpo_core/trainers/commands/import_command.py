@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from grpo_core.command_numbers import count
+from grpo_core.commands.command_line import count
 from grpo_core.errors import RunFileError
 from grpo_core.foreign.readers import recorded
 from grpo_core.text import plural, tr

@@ -13,6 +13,7 @@ from app.panels.step_detail import StepDetailPanel
 from app.plotting.numbers import shown
 from app.workspace.cursor import Stage
 from grpo_core import step_table
+from grpo_core.evaluated_step import EvaluatedStep
 from grpo_core.explain import Quantity, explain_from
 from tests.app.conftest import Driver
 from tests.app.layout_requests import LayoutRequests
@@ -201,7 +202,7 @@ def test_rewards_of_whole_completions_are_summed_once(language: Driver, front: F
     step = view.step.step
     assert step is not None and step.mask.shape[1] > 1
     assert panel.sums.texts["reward"] == f"{np.nansum(step.rewards):.3f}"
-    rows = step_table.rows(step, view.step.passed, origin=view.run.origin)
+    rows = step_table.rows(EvaluatedStep(step), view.step.passed, origin=view.run.origin)
     place = [column.name for column in step_table.columns(step)].index("gradient")
     assert float(panel.sums.texts["gradient"].replace("−", "-")) == pytest.approx(
         -sum(row.cells[place] for row in rows), abs=6e-4

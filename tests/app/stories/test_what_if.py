@@ -151,7 +151,7 @@ def test_it_follows_the_cursor_and_has_nothing_before_the_first_update(driver: D
     assert here.picture.step.step == 3
     driver.program.workspace.move_to(1)
     driver.settle()
-    assert here.picture.step.step == 1 and here.picture.what_if.other.complete
+    assert here.picture.step.step == 1 and here.picture.what_if.other.step.scored_after
     driver.program.workspace.move_to(0)
     driver.settle()
     assert here.empty.text().startswith("Update 0 has no batch")
@@ -225,13 +225,13 @@ def test_the_model_is_asked_and_its_answer_completes_the_other_side(language: Dr
     logp = np.stack([step.old_logp, step.old_logp + np.float32(0.01)])
     workspace.answered.emit(question, Replayed(arrays={"logp": logp}, measurements={"grad_norm": 0.125}))
     language.settle()
-    assert here.header.ask.isHidden() and here.picture.what_if.other.complete
+    assert here.header.ask.isHidden() and here.picture.what_if.other.step.scored_after
     assert cells(language)["Gradient norm"] == ("0.400", "0.125")
     assert cells(language)["Change of log π, A > 0"][1] == "0.010"
     choose(language, here.header.tint, "Change of log π")
     workspace.move_to(3)
     language.settle()
-    assert here.header.ask.isVisible() and not here.picture.what_if.other.complete
+    assert here.header.ask.isVisible() and not here.picture.what_if.other.step.scored_after
     workspace.move_to(4)
     language.settle()
     assert here.picture.what_if.asked, "an answer that is at hand is not asked for again"

@@ -172,7 +172,7 @@ def test_its_numbers_explain_themselves(first: Step) -> None:
     assert [part.name for part in costly.inputs] == ["right_answer", "calls"]
     with_tool = {decode(row[there]) for row, there in zip(first.tokens, first.there, strict=True)}
     column = next(n for n, one in enumerate(step_table.columns(first)) if one.name == "completion")
-    table = step_table.rows(first, 0, origin=origin(first.settings))
+    table = step_table.rows(EvaluatedStep(first), 0, origin=origin(first.settings))
     assert {row.cells[column].removesuffix("⏎") for row in table} == with_tool
 
 

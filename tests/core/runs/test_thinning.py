@@ -138,7 +138,7 @@ def refused(path: Path) -> None:
 def test_an_export_says_once_what_is_not_there(tmp_path: Path) -> None:
     path = thinned_run(tmp_path / "run.grpo")
     with RunReader.open(path) as reader:
-        done = export_folder(reader, tmp_path / "out", steps=range(1, 41))
+        updates, left_out = export_folder(reader, tmp_path / "out", steps=range(1, 41))
     with RunReader.open(path) as reader:
-        assert done.left_out == (stretches_text(reader.thinned[:1]),)
-        assert done.updates == sum(reader.kept(number) == number for number in range(1, 41))
+        assert left_out == [stretches_text(reader.thinned[:1])]
+        assert updates == sum(reader.kept(number) == number for number in range(1, 41))

@@ -97,7 +97,7 @@ def _table(update: ShownUpdate) -> Markup:
     rows = [
         row
         for completion in update.rows[:MOST_ROWS]
-        for row in step_table.rows(step, passed, origin=origin, only=completion, evaluated=update.numbers)
+        for row in step_table.rows(update.numbers, passed, origin=origin, only=completion)
     ]
     heads = [
         element("th", look.title, scope="col", title=look.help, class_=_late(column))
