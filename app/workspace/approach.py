@@ -5,11 +5,11 @@ Only the latest goal counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from app.jobs.runner import Poll, Runner
+from app.jobs.runner import Runner
 from app.workspace.cursor import Cursor
 from app.workspace.run_handle import RunHandle
 
@@ -69,12 +69,8 @@ class Approach(QObject):
         self._runner.leave()
 
     def _begin(self, work: Callable[[], object]) -> None:
-        def prepared(poll: Poll) -> Iterator[object]:
-            poll()
-            yield work()
-
         self._reads = self.run
-        self._runner.start(prepared)
+        self._runner.start(lambda poll: iter([work()]))
 
     @Slot(object)
     def _on_prepared(self, prepared: object) -> None:

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from app.examples import RECORDED, TITLES, is_example
+from app.jobs.runner import Poll
 from app.plotting.pyramid import Pyramid
 from app.workspace.cursor import Cursor
 from app.workspace.onsets import Onsets, changes, leaves_zero
 from app.workspace.prepared import Prepared
-from app.workspace.series_reading import Poll, all_series
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
 from grpo_core.metrics import METRICS
@@ -104,11 +104,11 @@ class RunHandle:
 
         Args:
             path: path of the file.
-            poll: tells whether to cancel, and receives the progress of reading.
+            poll: called before each series, and told how many have been read.
 
         Raises:
             RunFileError: the file cannot be read; the message says why.
-            Cancelled: requested by ``poll``.
+            Cancelled: ``poll`` raised it.
         """
         reader = RunReader.open(path)
         try:
@@ -129,7 +129,7 @@ class RunHandle:
         handle = cls(title=title or path.stem, origin=reader.origin, path=path)
         handle._lineage = Lineage(reader, path.parent)
         handle.thinned = handle._lineage.thinned()
-        handle.extend(all_series(path, reader, poll), reader.last)
+        handle.extend(_all_series(reader, poll), reader.last)
         handle.changes = list(reader.settings_changes()) or handle.changes
         handle.branched_at = reader.meta.parent[1] if reader.meta.parent else None
         handle.held = not (is_example(path) or reader.newer) and in_use(path)
@@ -336,6 +336,21 @@ class RunHandle:
             self._lineage = None
         if self.parent is not None:
             self.parent.close_file()
+
+
+def _all_series(reader: RunReader, poll: Poll | None) -> dict[str, np.ndarray]:
+    """Return every scalar of a run by name, (n,). A series that only language models have is NaN throughout a bandit's
+    run, and takes no memory there.
+    """
+    language = reader.meta.settings.is_language
+    names = [name for name, metric in METRICS.items() if language or not metric.language]
+    series = dict.fromkeys(METRICS, np.broadcast_to(np.nan, max(reader.last, 0)))
+    for place, name in enumerate(names):
+        if poll is not None:
+            poll()
+            poll.tell(place / len(names))
+        series[name] = reader.series(name)
+    return series
 
 
 def _nowhere(number: int) -> Step | None:

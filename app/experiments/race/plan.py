@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from app.jobs.jobs import Jobs
-from app.jobs.runner import Poll
 from grpo_core.bandit.tasks import TASKS
 from grpo_core.config import BanditTask, Objective, Settings
 from grpo_core.config.presets import nearest_preset
@@ -105,7 +104,7 @@ class RacePlan:
         settings = self.settings
         return differing({name: entered(settings, name, self.fairness, own_mu=self.own_mu) for name in self.names})
 
-    def digests(self, jobs: Jobs, poll: Poll) -> Iterator[Digest]:
+    def digests(self, jobs: Jobs, poll: Callable[[], None]) -> Iterator[Digest]:
         """Yield the results of one algorithm after another, computed through ``jobs``.
 
         Raises:

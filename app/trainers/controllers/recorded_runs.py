@@ -242,7 +242,7 @@ def _read(
     cache: SeriesCache,
     columns: str,
     remembered: Callable[[str], str],
-    cancelled: Callable[[], bool],
+    poll: Callable[[], None],
 ) -> RecordedRun | Refusal | None:
     """Return the run at ``path``, with its last update decoded and cached results loaded.
 
@@ -251,14 +251,9 @@ def _read(
 
     Raises:
         GrpoError: it cannot be read; the message says why.
-        Cancelled: ``cancelled()`` returned True.
+        Cancelled: ``poll`` raised it.
     """
-
     from grpo_core.trainers.columns import is_table, key_of
-
-    def poll() -> None:
-        if cancelled():
-            raise Cancelled(tr("Reading {name} was cancelled.").format(name=path.name))
 
     try:
         return _opened(readers, path, cache, columns, poll)
@@ -269,7 +264,7 @@ def _read(
         if not found:
             raise
         if not columns and (known := remembered(key_of(found))):
-            return _read(readers, path, cache, known, remembered, cancelled)
+            return _read(readers, path, cache, known, remembered, poll)
         return str(error), found
 
 
