@@ -289,7 +289,7 @@ class Loop:
         except GrpoError as error:
             self._outlet.answer(question, str(error))
         except Exception as error:
-            self._outlet.answer(question, failure_of(live, error).sentence)
+            self._outlet.answer(question, _unanswered(error))
 
     def _start(self, *, stepping: bool) -> None:
         if self._state is not State.RUNNING:
@@ -339,16 +339,26 @@ class Loop:
 def failure_of(live: LiveRun, error: Exception) -> Failure:
     """Return ``error`` as the failure that stopped ``live``. An unexpected error is logged with its traceback."""
     if isinstance(error, GrpoError):
-        return Failure(run_id=live.id, sentence=str(error), step=live.head)
-    if is_out_of_memory(error):
+        sentence = str(error)
+    elif is_out_of_memory(error):
         sentence = tr(
             "The run was stopped after update {head}: memory is short. Every finished update is kept; close other "
             "programs, or choose fewer prompts or a smaller group, and run again."
         ).format(head=live.head)
-        return Failure(run_id=live.id, sentence=sentence, step=live.head)
-    logging.getLogger(__name__).error("unexpected error in a run", exc_info=error)
-    sentence = tr(
-        "The run was stopped after update {head} by an unexpected error ({name}: {error}). Every finished update is "
-        "kept; run again, or branch from an earlier update."
-    ).format(head=live.head, name=type(error).__name__, error=error)
+    else:
+        logging.getLogger(__name__).error("unexpected error in a run", exc_info=error)
+        sentence = tr(
+            "The run was stopped after update {head} by an unexpected error ({name}: {error}). Every finished update "
+            "is kept; run again, or branch from an earlier update."
+        ).format(head=live.head, name=type(error).__name__, error=error)
     return Failure(run_id=live.id, sentence=sentence, step=live.head)
+
+
+def _unanswered(error: Exception) -> str:
+    """Return why a question was not answered. The run goes on."""
+    if is_out_of_memory(error):
+        return tr("The question could not be answered: memory is short. Close other programs, and ask again.")
+    logging.getLogger(__name__).error("unexpected error in a question", exc_info=error)
+    return tr("The question could not be answered because of an unexpected error ({name}: {error}).").format(
+        name=type(error).__name__, error=error
+    )
