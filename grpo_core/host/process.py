@@ -18,7 +18,7 @@ from grpo_core.child.wire import Message, readable, receive, send
 from grpo_core.config import Settings
 from grpo_core.host.buffer import Buffer
 from grpo_core.host.commands import Begin, Command, Pause
-from grpo_core.host.language import LanguageModels
+from grpo_core.host.language import answering_learner, devices
 from grpo_core.host.live_run import Learners
 from grpo_core.host.loop import Loop
 from grpo_core.host.messages import from_bundle, from_progress, from_report, to_command
@@ -181,7 +181,6 @@ class ProcessLearners:
 
     def __init__(self, outgoing: Outgoing) -> None:
         self._outgoing = outgoing
-        self._models: LanguageModels | None = None
         self._devices: tuple[str, ...] = ()
 
     def __call__(
@@ -190,9 +189,8 @@ class ProcessLearners:
         """Create a learner. See :func:`grpo_core.learners.learner`."""
         if not settings.is_language:
             return learner(settings, resume=resume, cancelled=cancelled)
-        models = self._models = self._models or LanguageModels()
         with self._loading("torch"):
-            self._devices = models.devices(settings, resume)
+            self._devices = devices(settings, resume)
         folder = settings.model.folder
         with self._loading(Path(folder).name, model=True) if folder else nullcontext(lambda: None) as loaded:
 
@@ -200,7 +198,7 @@ class ProcessLearners:
                 loaded()  # what asks whether to give up has been read
                 return cancelled()
 
-            return models.learner(
+            return answering_learner(
                 settings,
                 resume=resume,
                 earlier=earlier,
