@@ -113,7 +113,7 @@ class DoorsController(QObject):
     def _on_frame(self) -> None:
         """Show the panels once there is a run to see: one that was opened, or one that computes."""
         window = self._window
-        if not window.alone or window.saved_docks.lent or self._workspace.mode.lesson:
+        if not window.alone or window.saved_docks.lent or self._workspace.mode.takeover.lesson:
             return
         if self._workspace.run is not self._run or self._player.busy:
             window.leave_alone()

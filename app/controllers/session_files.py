@@ -62,7 +62,7 @@ class SessionFiles(FileTasks):
         title = tr("Saving {name}").format(name=target.name)
         work = partial(_saved_session, target, manifest, paths)
         self.start(title, work, partial(self._on_saved, target))
-        own = self._workspace.mode.own
+        own = self._workspace.mode.takeover.own
         run = self._workspace.run if own is None else own.run
         if len(runs) < len(open_here):
             sentence = tr(
@@ -78,7 +78,7 @@ class SessionFiles(FileTasks):
 
         For a lesson, it contains the user's state that the lesson will restore.
         """
-        workspace, editing, saved = self._workspace, self._workspace.editing, self._workspace.mode.own
+        workspace, editing, saved = self._workspace, self._workspace.editing, self._workspace.mode.takeover.own
         run = workspace.run if saved is None else saved.run
         layout = self._preferences.current.layout
         docks = self._window.docks
@@ -166,7 +166,7 @@ class SessionFiles(FileTasks):
         workspace.editing.restrict(manifest.locked, manifest.hidden)
         if manifest.shown is not None:
             workspace.move_to(manifest.step)
-        if workspace.mode.presenting:  # when presenting, the Present layout is kept
+        if workspace.mode.takeover.presenting:  # when presenting, the Present layout is kept
             return
         if manifest.layout in LAYOUTS:
             self._layouts.choose(manifest.layout)

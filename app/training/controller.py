@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import uuid
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
+from app.training.host import Host
 from app.training.transitions import TRANSITIONS, after
 from app.training.worker import Worker
 from grpo_core.breakpoints import Breakpoint
@@ -102,7 +104,8 @@ class Controller(QObject):
         self._progress: Progress | None = None
         self._order = 0
         self._looked: tuple[str, int, int] | None = None
-        self.worker = Worker(learners=learners, writers=writers, main=process, pythons=pythons, parent=self)
+        host = partial(Host, writers=writers, main=process, learners=learners, pythons=pythons, standing={})
+        self.worker = Worker(host, self)
         self.worker.answered.connect(self.answered, Qt.ConnectionType.QueuedConnection)
         self.worker.notified.connect(self.notified, Qt.ConnectionType.QueuedConnection)
         self.worker.progressed.connect(self._on_progress, Qt.ConnectionType.QueuedConnection)
@@ -193,7 +196,7 @@ class Controller(QObject):
         the interpreter lock, wake at each of the frame's Qt calls, a thousand times a second, and take processor time
         from the run's process.
         """
-        if self.buffer is None or self.worker.in_this_process:
+        if self.buffer is None or self.worker.host.is_here:
             return
         seen = self.buffer.run_id, self.buffer.version, self.group
         if seen != self._looked:

@@ -148,7 +148,7 @@ class Training(QObject):
             self._workspace.request_frame()
 
     def _take_fresh(self, run: RunHandle) -> None:
-        self._workspace.share_process(self._controller.worker.in_this_process)
+        self._workspace.share_process(self._controller.worker.host.is_here)
         fresh = self._controller.take()
         if fresh is None:
             return

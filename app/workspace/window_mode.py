@@ -71,23 +71,3 @@ class WindowMode(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.takeover = Takeover()
-
-    @property
-    def lesson(self) -> bool:
-        """Whether a lesson is open."""
-        return self.takeover.lesson
-
-    @property
-    def hides_run(self) -> bool:
-        """Whether a lesson is open whose picture does not show its run."""
-        return self.takeover.hides_run
-
-    @property
-    def presenting(self) -> bool:
-        """Whether the window is shown to an audience."""
-        return self.takeover.presenting
-
-    @property
-    def own(self) -> OwnState | None:
-        """The user's own state during a lesson."""
-        return self.takeover.own
