@@ -136,7 +136,6 @@ class ComparisonPanel(Panel):
 
     @property
     def busy(self) -> bool:
-        """Whether the results of some algorithms are still missing."""
         return self.controller.busy
 
     def dispose(self) -> None:
@@ -144,7 +143,7 @@ class ComparisonPanel(Panel):
         self.controller.close()
 
     def on_frame(self) -> None:
-        """Start a race on first display and after changes to the run's settings. Then redraw what has changed."""
+        """Start a race on first display and after changes to the run's settings."""
         if self.seen:
             self._follow()
         super().on_frame()
@@ -196,7 +195,6 @@ class ComparisonPanel(Panel):
 
     @Slot()
     def open_run(self) -> None:
-        """Open the selected run in the full program."""
         runs, results = self.runs, self.controller.results
         if runs is not None and results is not None:
             settings = runs.run(self.chosen)

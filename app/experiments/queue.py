@@ -130,10 +130,7 @@ class QueuePanel(Panel):
 
     @Slot()
     def _on_start(self) -> None:
-        """Start the queue defined by the form, or show what is wrong with it.
-
-        Its runs have the settings of the current run if that trains a language model.
-        """
+        """Start the queue defined by the form, whose runs have the settings of a current run of a language model."""
         shown = self.workspace.editing.wanted
         try:
             queue = self.form.planned(shown if shown.is_language else language_settings())

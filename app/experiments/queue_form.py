@@ -124,7 +124,7 @@ class QueueForm(QWidget):
         return field
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale, and resize the fields to fit their digits."""
+        """Resize the fields to fit their digits."""
         digit = QFontMetrics(theme.font("body", scale)).horizontalAdvance("0")
         for field in (self.seeds, self.updates):
             field.setFixedWidth(digit * 6 + round(16 * scale))
@@ -136,7 +136,7 @@ class QueueForm(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Adapt the form to its width. A narrow form hides the labels, whose text is also inside the fields."""
+        """Hide the labels, whose text is also inside the fields, in a narrow form."""
         for word in self._words:
             word.setVisible(self.width() >= WIDE * self._scale)
 

@@ -88,9 +88,7 @@ class Controller(QObject):
         """Create a controller whose worker starts with the first run, or with :meth:`warm_up`.
 
         Args:
-            parent: the Qt parent.
             learners: creates the learners of runs that are computed in the worker's thread.
-            writers: creates the writers of their files.
             process: main function of the process that computes runs, :func:`grpo_core.host.process.serve`; None to
                 compute bandits in the worker's thread.
             pythons: chooses the Python in which that process is started.
@@ -135,7 +133,6 @@ class Controller(QObject):
             path: the run's file. An existing file is continued; otherwise one is created with the first update.
             resume: the update to continue from, None to start at update 0.
             parent: (file of the parent run, update) for a branch that has no file yet.
-            title: the name stored in the file.
             limit: file size in bytes at which the run stops, None for the file's default.
             run_id: id of the run; by default, a new one.
         """

@@ -83,7 +83,6 @@ class Deadlines:
         A model from a folder may be malicious and never finish loading, so urgent commands do not wait for it to load.
 
         Args:
-            phase: the phase that begins.
             name: name of what is being loaded.
             urgent: whether an urgent command is waiting for the process.
 
@@ -169,5 +168,4 @@ class Deadlines:
         ).format(seconds=PATIENCE, more=QUIET - PATIENCE)
 
     def _give(self, seconds: float) -> None:
-        """Allow the process this many seconds, starting now."""
         self._due, self._given = time.monotonic() + seconds, seconds

@@ -88,8 +88,6 @@ class Host:
         """Create a host without a process.
 
         Args:
-            outlet: the receiver of results, reports and progress.
-            writers: creates the writers of run files that this process writes.
             main: main function of the process; None to compute bandits in this thread.
             learners: creates learners in this thread; by default, learners that need no torch, with a process for the
                 others.
@@ -121,7 +119,6 @@ class Host:
 
     @property
     def ended(self) -> bool:
-        """Whether the shutdown is complete."""
         return self.phase is Phase.ENDED
 
     @property
@@ -136,7 +133,6 @@ class Host:
 
     @property
     def pid(self) -> int | None:
-        """The id of the process, None if there is none."""
         return None if self._process is None else self._process.pid
 
     def start(self) -> None:

@@ -111,7 +111,6 @@ class Worker(QThread):
 
         Args:
             command: creates the command from a token, which is reported when the command is done.
-            timeout: time limit in seconds.
         """
         token, done = next(self._tokens), threading.Event()
         self._awaited[token] = done
@@ -136,7 +135,6 @@ class Worker(QThread):
     # -- the thread ------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Run the thread's loop: wait, pass commands on, handle messages."""
         sys.setswitchinterval(SWITCH_INTERVAL)
         host = self.host
         try:
@@ -161,19 +159,15 @@ class Worker(QThread):
         """Do nothing. The window takes new updates from the buffer that it shares with a loop in this thread."""
 
     def report(self, report: Report) -> None:
-        """Forward a change of state."""
         self.reported.emit(report)
 
     def answer(self, question: AnyQuestion, answer: AnyAnswer | str) -> None:
-        """Forward an answer or an error message."""
         self.answered.emit(question, answer)
 
     def tell(self, sentence: str) -> None:
-        """Forward a message for the user."""
         self.notified.emit(sentence)
 
     def progress(self, run_id: str, progress: Progress) -> None:
-        """Forward the progress of a run's update."""
         self.progressed.emit(run_id, progress)
 
     def done(self, token: int) -> None:

@@ -55,7 +55,6 @@ class FilmClock(QObject):
             self.changed.emit()
 
     def pause(self) -> None:
-        """Pause the film at its current position."""
         if self.playing:
             self._ticks.stop()
             self.changed.emit()
@@ -67,7 +66,6 @@ class FilmClock(QObject):
 
     @property
     def playing(self) -> bool:
-        """Whether a film is playing and not paused."""
         return self._ticks.isActive()
 
     @property
@@ -82,7 +80,7 @@ class FilmClock(QObject):
 
     @Slot()
     def _on_tick(self) -> None:
-        """Move the cursor to the current position of the film. If anything else has moved the cursor, the film ends."""
+        """Show the film's current position. If anything else has moved the cursor, the film ends."""
         if self._workspace.cursor != self._shown:
             self.end()
             return

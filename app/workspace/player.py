@@ -165,7 +165,6 @@ class Player(QObject):
 
     @Slot()
     def step_back(self) -> None:
-        """Show the previous update."""
         self.pause()
         self.film.end()
         self._workspace.move_to(self._workspace.cursor.step - 1)

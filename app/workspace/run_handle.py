@@ -43,9 +43,7 @@ class RunHandle:
 
     Attributes:
         id: unique among the runs of a window.
-        title: title shown in the list of runs.
         origin: the run before its first update.
-        path: path of its file, which exists from the first update on.
         resolved: the path with links resolved, so that two names of the same file compare equal.
         branched_at: update of the parent from which it continues; None if the run is not a branch.
         parent: the run it branched from, as long as that is open in this window.
@@ -103,7 +101,6 @@ class RunHandle:
         """Open a run from its file. A run can be opened in one thread and then used in another.
 
         Args:
-            path: path of the file.
             poll: called before each series, and told how many have been read.
 
         Raises:
@@ -212,7 +209,6 @@ class RunHandle:
             self.version += 1
 
     def settings_at(self, step: int) -> Settings:
-        """Return the settings of update ``step``."""
         latest = self.changes[0][1]
         for first, settings in self.changes:
             if first > step:
@@ -236,7 +232,6 @@ class RunHandle:
         return None
 
     def keep(self, step: Step) -> None:
-        """Keep a decoded step in memory."""
         self.in_memory[step.step] = step
         self.in_memory.move_to_end(step.step)
         while len(self.in_memory) > KEPT_STEPS or (

@@ -73,7 +73,6 @@ class RunManager(QObject):
         that led to it can be undone.
 
         Args:
-            settings: the settings in the controls.
             goal: a run to return to instead, if it is still listed and can continue under these settings.
 
         Raises:

@@ -75,7 +75,6 @@ class StepView:
 
     @property
     def settings(self) -> Settings:
-        """The settings of this update."""
         return self.step.settings if self.step else self.origin.settings
 
     @property

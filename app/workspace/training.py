@@ -21,11 +21,7 @@ SLACK = 0.01
 
 
 class Throttle:
-    """A throttle that admits the first call immediately, and then one call per interval.
-
-    Args:
-        clock: a monotonic clock in seconds; tests can pass their own.
-    """
+    """A throttle that admits the first call immediately, and then one call per interval."""
 
     def __init__(self) -> None:
         self._last = -INTERVAL
@@ -139,7 +135,6 @@ class Training(QObject):
             self._take_fresh(run)
 
     def _follow_progress(self) -> None:
-        """Record the progress of the update being computed."""
         run, buffer = self._workspace.training, self._controller.buffer
         here = run is not None and buffer is not None and buffer.run_id == run.id
         progress = self._controller.progress if here else None

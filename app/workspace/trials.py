@@ -33,8 +33,6 @@ class Trial:
     """An earlier run as shown next to the current one.
 
     Attributes:
-        run: the earlier run.
-        updates: number of its updates.
         differs: the settings in which it differs from the current run, except the seed, for example "G 4".
         past_half: its first update after which the largest probability, averaged over the visited contexts, exceeds
             0.5; None if there is none, and for a language model, whose tokens are that likely from the start.
@@ -86,7 +84,6 @@ class Trials:
         """Return the trials for ``run``, oldest first. The same tuple is returned until one of them changes.
 
         Args:
-            run: the current run.
             runs: the open runs, newest last.
             growing: whether updates are being computed; a growing trial is then updated once per second.
         """
@@ -113,7 +110,6 @@ class Trials:
         return self._halves[run].after(0)
 
     def toggle(self, run: RunHandle) -> None:
-        """Show a hidden trial, or hide a visible one."""
         drawn = next((trial.shown for trial in self._present if trial.run is run), run.id not in self._hidden)
         hide, let = (self._hidden, self._wanted) if drawn else (self._wanted, self._hidden)
         hide.add(run.id)
@@ -121,7 +117,6 @@ class Trials:
         self.changed()
 
     def show(self, wanted: bool) -> None:
-        """Set whether earlier runs are shown next to the current one."""
         if wanted != self.wanted:
             self.wanted = wanted
             self.changed()

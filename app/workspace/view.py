@@ -19,8 +19,6 @@ class View:
     """The state of the window at one frame.
 
     Attributes:
-        run: the active run.
-        head: number of its last update.
         step: the update under the cursor, evaluated on demand.
         cursor: the position shown within the run.
         following: whether the cursor follows the head.
@@ -29,7 +27,6 @@ class View:
         next_settings: the settings of the next update at the head.
         wanted: those settings together with the structural changes that need a new run.
         running: whether updates are being computed or replayed.
-        theme: the colours.
         scale: the user's scale; 1 is 100 %.
         locked, hidden: the controls that a session locks or hides.
         trials: earlier runs shown for comparison, oldest first.

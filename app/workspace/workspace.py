@@ -231,7 +231,6 @@ class Workspace(QObject):
         return 1 if self.run is not None and self.run.is_recorded and self.run.head else 0
 
     def follow(self) -> None:
-        """Go to the head and follow it."""
         self.move_to(self.run.head if self.run else 0)
 
     def show_stage(self, stage: Stage, passed: int = -1, progress: float = 1.0, *, quick: bool = False) -> None:
@@ -294,7 +293,6 @@ class Workspace(QObject):
         self.asked.emit(question)
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale."""
         self.theme, self.scale = theme, scale
         self.request_frame()
 
@@ -323,7 +321,6 @@ class Workspace(QObject):
         self.activated.emit()
 
     def remove(self, run: RunHandle) -> None:
-        """Remove ``run`` from the list and close its file."""
         self.runs.remove(run)
         run.close_file()
         if run is self.run and self.runs:

@@ -49,7 +49,6 @@ def answer(
 
     Args:
         connection: connection whose other end belongs to :class:`grpo_core.child.asking.Asked`.
-        table: possible questions, by name.
         pack: converts each result.
         unpack: converts the list of arguments back.
 

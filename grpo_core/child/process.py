@@ -76,8 +76,6 @@ class ChildProcess:
         """Start the process.
 
         Args:
-            main: its main function.
-            limits: limits on its resources.
             environment: additional environment variables.
             python: path of another Python in which it runs (:func:`grpo_core.child.start.command`).
         """
@@ -155,7 +153,6 @@ class ChildProcess:
 
     @contextmanager
     def _killed_after(self, patience: float) -> Iterator[None]:
-        """Kill the process if the block takes more than ``patience`` seconds."""
         killer = threading.Timer(patience, self.kill)
         killer.start()
         try:

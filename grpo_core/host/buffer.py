@@ -25,7 +25,6 @@ class Fresh:
     """Updates that arrived since the last call, without a gap.
 
     Attributes:
-        run_id: id of the run they belong to.
         first: number of the first new update.
         head: number of the last one.
         scalars: name -> (n,) float64, one entry per new update.
@@ -46,7 +45,6 @@ class Bundle:
     """Changes to a buffer since its last bundle, used to update the buffer of another process.
 
     Attributes:
-        run_id: id of the run it belongs to.
         head: number of the last finished update.
         committed: number of the last update in the file.
         scalars: (n, K) float64, one row for each of the n newest updates, one column for each name in ``NAMES``.
@@ -70,7 +68,6 @@ class Buffer:
     the buffer is :attr:`full`.
 
     Attributes:
-        run_id: id of the run.
         version: number that grows with every change, so that an unchanged buffer is recognized by one comparison.
         head: number of the last finished update.
         committed: number of the last update in the file.

@@ -47,8 +47,6 @@ class LiveRun:
     After any exception, the run is at its last finished update.
 
     Attributes:
-        id: id of the run in commands and reports.
-        buffer: buffer that receives its updates.
         output: the file that the buffer's updates are written to.
         scalars: the metrics of the last update, None until an update has been computed here.
     """

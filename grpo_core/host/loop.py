@@ -143,9 +143,6 @@ class Loop:
         """Create a loop without a run.
 
         Args:
-            outlet: the receiver of results and reports.
-            learners: creates the learners of runs.
-            writers: creates the writers of run files.
             interrupted: whether to cancel the update in progress; called for every token and every pass.
             order: ``order`` of the last command that another loop carried out before this one.
         """
@@ -337,7 +334,7 @@ class Loop:
 
 
 def failure_of(live: LiveRun, error: Exception) -> Failure:
-    """Return ``error`` as the failure that stopped ``live``. An unexpected error is logged with its traceback."""
+    """Return ``error`` as the failure that stopped ``live``. An unexpected one is logged with its traceback."""
     if isinstance(error, GrpoError):
         sentence = str(error)
     elif is_out_of_memory(error):
@@ -355,7 +352,6 @@ def failure_of(live: LiveRun, error: Exception) -> Failure:
 
 
 def _unanswered(error: Exception) -> str:
-    """Return why a question was not answered. The run goes on."""
     if is_out_of_memory(error):
         return tr("The question could not be answered: memory is short. Close other programs, and ask again.")
     logging.getLogger(__name__).error("unexpected error in a question", exc_info=error)

@@ -71,7 +71,6 @@ class Outgoing:
             self._wanted = ""
 
     def report(self, report: Report) -> None:
-        """Send a report of a changed state."""
         self._flush()
         self.send(from_report(report))
 
@@ -82,11 +81,9 @@ class Outgoing:
         self.send({"is": "answer", "question": question.to_json(), "refused": refused, "answer": text})
 
     def tell(self, sentence: str) -> None:
-        """Send a message for the user."""
         self.send({"is": "note", "text": sentence})
 
     def progress(self, progress: Progress) -> None:
-        """Report the progress of the update."""
         if self._buffer is not None:
             self.send(from_progress(self._buffer.run_id, progress))
 
@@ -96,7 +93,6 @@ class Outgoing:
         self.send({"is": "done", "token": token})
 
     def send(self, message: Message) -> None:
-        """Send a message to the window."""
         send(self._connection, message)
 
     def _flush(self) -> bool:
@@ -186,7 +182,6 @@ class ProcessLearners:
     def __call__(
         self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]
     ) -> Learner:
-        """Create a learner. See :func:`grpo_core.learners.learner`."""
         if not settings.is_language:
             return learner(settings, resume=resume, cancelled=cancelled)
         with self._loading("torch"):
@@ -242,7 +237,6 @@ def serve(connection: Connection, make_learners: MakeLearners = ProcessLearners,
     """Run the process until the connection closes.
 
     Args:
-        connection: connection to the window, which sends commands.
         make_learners: creates the factory of learners; tests pass learners that misbehave.
         writers: creates the writers of run files; tests pass writers that fail.
     """

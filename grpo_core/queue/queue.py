@@ -35,7 +35,6 @@ class Progress(NamedTuple):
     Attributes:
         place: index of the run in the queue.
         done: number of finished updates of that run.
-        scalars: the metrics of the update.
         left: estimated seconds until the queue is finished.
         trouble: why the run ends here, without another update; empty otherwise.
         note: on the first update of a resumed run, whether another engine continues it, or how far the replay differs;

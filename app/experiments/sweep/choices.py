@@ -171,7 +171,6 @@ class SweepChoices(QWidget):
     # -- what it shows -----------------------------------------------------------------------------------------------
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale. Both rows become as high as their content."""
         if (theme, scale) != self._look:
             self._look = theme, scale
             apply_style(self, theme.font("small", scale))
@@ -210,7 +209,6 @@ class SweepChoices(QWidget):
 
     @property
     def view_wanted(self) -> str:
-        """The selected view."""
         return str(self.view.currentData() or FINAL)
 
     @property
@@ -220,7 +218,6 @@ class SweepChoices(QWidget):
 
     @property
     def measure_wanted(self) -> str:
-        """The selected measure."""
         return ("kl", "reward")[max(self.measure.currentIndex(), 0)]
 
     def turn_to(self, *, language: bool) -> None:
@@ -323,7 +320,6 @@ class SweepChoices(QWidget):
 
     @Slot()
     def _on_numbers(self) -> None:
-        """Apply the values, seeds and updates typed into their fields."""
         try:
             over, across = self.choice.over, self.choice.across
             if self.over_values.text() != over.text:
@@ -342,13 +338,11 @@ class SweepChoices(QWidget):
 
 
 def apply_style(widget: QWidget, font: QFont) -> None:
-    """Set one font on a widget and all its children."""
     for part in (widget, *widget.findChildren(QWidget)):
         part.setFont(font)
 
 
 def entry(title: str) -> QLineEdit:
-    """Return a one-line text field."""
     made = QLineEdit()
     made.setAccessibleName(title)
     made.setToolTip(plain_tip(title))

@@ -32,7 +32,6 @@ class SweepController(ExperimentController[SweepResults]):
 
     @property
     def sweep(self) -> Sweep | None:
-        """The sweep shown."""
         return self.results.sweep if self.results is not None else None
 
     def compute(self, sweep: Sweep) -> None:

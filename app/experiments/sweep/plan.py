@@ -58,7 +58,6 @@ class Swept:
 
     @property
     def title(self) -> str:
-        """Displayed name of the setting."""
         return title_of(self.path)
 
     @property
@@ -119,7 +118,6 @@ class Sweep:
     """Definition of a sweep. Equal definitions lead to equal numbers.
 
     Attributes:
-        base: settings common to all runs.
         over: the setting along the axis.
         across: a second swept setting, or None.
         seeds: S; the seeds are 0 to S - 1.

@@ -78,7 +78,6 @@ class SweepRunRow(QWidget):
             widget.hide()  # the first sweep determines which buttons apply
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale."""
         if (theme, scale) != self._look:
             self._look = theme, scale
             apply_style(self, theme.font("small", scale))

@@ -40,7 +40,6 @@ class SweepState:
         x, row: the selected position and row.
         own: the data of the current run.
         runs: the runs at the selected position; None if there are none.
-        over: the swept setting.
         real: runs of a sweep of real training to show in the charts, or None.
     """
 
