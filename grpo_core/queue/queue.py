@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from grpo_core.errors import Cancelled, NonFiniteError, RunFileError
+from grpo_core.errors import NonFiniteError, RunFileError
 from grpo_core.host.language import continuation_note
-from grpo_core.learners import learner, never
+from grpo_core.learners import learner
 from grpo_core.metrics import metrics
 from grpo_core.queue.queue_plan import MANIFEST, Planned, Queue, axis, begin, end, planned, read
 from grpo_core.queue.queue_state import Result, RunStatus, results, run_status, trouble_beside, unfinished
@@ -25,7 +25,7 @@ from grpo_core.text import tr
 
 __all__ = [
     "Planned", "Progress", "Queue", "Result", "RunStatus",
-    "axis", "begin", "end", "messages", "planned", "read", "results", "run_status", "training", "unfinished", "work",
+    "axis", "begin", "end", "messages", "planned", "read", "results", "run_status", "training", "unfinished",
 ]  # fmt: skip # names, several per line
 
 
@@ -47,25 +47,6 @@ class Progress(NamedTuple):
     left: float
     trouble: str = ""
     note: str = ""
-
-
-def work(
-    folder: Path,
-    *,
-    cancelled: Callable[[], bool] = never,
-    progress: Callable[[Progress], None] = lambda report: None,
-) -> bool:
-    """Continue the queue in ``folder`` (see :func:`training`), and report to ``progress`` after every update.
-
-    Returns:
-        Whether all runs are finished.
-    """
-    try:
-        for report in training(folder, cancelled):
-            progress(report)
-    except Cancelled:
-        return False
-    return True
 
 
 def training(folder: Path, cancelled: Callable[[], bool]) -> Iterator[Progress]:
