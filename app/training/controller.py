@@ -47,7 +47,6 @@ class Controller(QObject):
     update is safe in its file.
 
     Attributes:
-        state: the current state of training.
         run_id: id of the current run, empty if there is none.
         buffer: the current run's updates that have not been taken yet, None before the first run; data taken from it
             stays valid.
@@ -91,7 +90,6 @@ class Controller(QObject):
             learners: creates the learners of runs that are computed in the worker's thread.
             process: main function of the process that computes runs, :func:`grpo_core.host.process.serve`; None to
                 compute bandits in the worker's thread.
-            pythons: chooses the Python in which that process is started.
         """
         super().__init__(parent)
         self.state = State.IDLE
@@ -129,7 +127,6 @@ class Controller(QObject):
         """Make a run the current one, paused at its last update, and close the previous run. Return the run's id.
 
         Args:
-            settings: the settings of the next update.
             path: the run's file. An existing file is continued; otherwise one is created with the first update.
             resume: the update to continue from, None to start at update 0.
             parent: (file of the parent run, update) for a branch that has no file yet.

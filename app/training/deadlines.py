@@ -83,7 +83,6 @@ class Deadlines:
         A model from a folder may be malicious and never finish loading, so urgent commands do not wait for it to load.
 
         Args:
-            name: name of what is being loaded.
             urgent: whether an urgent command is waiting for the process.
 
         Raises:

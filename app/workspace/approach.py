@@ -20,7 +20,6 @@ class Approach(QObject):
     Until then, the current update stays on screen.
 
     Attributes:
-        run: the run whose updates are prepared.
         goal: the position to which the cursor will move; None if no move is pending.
 
     Signals:

@@ -42,7 +42,6 @@ class Film:
     """A sequence of parts.
 
     Attributes:
-        parts: the parts, in the order in which they are played.
         whole: whether the film covers the entire update, which is fully revealed at its end, rather than one stage.
     """
 

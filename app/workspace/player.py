@@ -55,7 +55,6 @@ class Player(QObject):
     Attributes:
         tempi: speed and length of runs, for bandits (False) and for language models (True).
         staged: whether slow runs and single stages are played as films (off with reduced motion).
-        film: the clock of these films.
         prepare: hands the active run to the controller before anything is computed; can raise ``GrpoError``.
 
     Signals:

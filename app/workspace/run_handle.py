@@ -47,7 +47,6 @@ class RunHandle:
         resolved: the path with links resolved, so that two names of the same file compare equal.
         branched_at: update of the parent from which it continues; None if the run is not a branch.
         parent: the run it branched from, as long as that is open in this window.
-        head: number of the last computed update.
         series: every scalar by name; index i is update i + 1.
         in_memory: recently read updates, by number.
         onsets: updates at which clipping, a dead group or a new best action begins.

@@ -30,7 +30,6 @@ class RunManager(QObject):
     """Keeps the list of runs, the files on disk and the learner consistent.
 
     Attributes:
-        folder: folder in which runs save themselves.
         training: the run that the learner is working on.
         times: measured durations of updates; None if they are not kept between starts.
 

@@ -20,11 +20,7 @@ class View:
 
     Attributes:
         step: the update under the cursor, evaluated on demand.
-        cursor: the position shown within the run.
-        following: whether the cursor follows the head.
-        selection: the completion, token and action marked in every panel.
         quantity: the number being explained, if any.
-        next_settings: the settings of the next update at the head.
         wanted: those settings together with the structural changes that need a new run.
         running: whether updates are being computed or replayed.
         scale: the user's scale; 1 is 100 %.

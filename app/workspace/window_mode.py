@@ -26,7 +26,6 @@ class Takeover:
     """Base of the modes in which a part replaces the user's own work. This one shows nothing.
 
     Attributes:
-        lesson: whether a lesson is open.
         hides_run: whether its picture does not show the run, which is then neither trained nor replayed by commands.
         presenting: whether the window is shown to an audience, with a look and a layout that are not preferences.
         own: the user's own state during a lesson; None otherwise.
@@ -54,9 +53,6 @@ class Takeover:
 
 class WindowMode(QObject):
     """Tells the lab whether a part has taken over the window.
-
-    Attributes:
-        takeover: what the part shows.
 
     Signals:
         lesson_changed: emitted when a lesson opens, ends, or shows another step.

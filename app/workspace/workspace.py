@@ -36,20 +36,14 @@ class Workspace(QObject):
 
     Attributes:
         runs: all open runs, newest last.
-        run: the active run.
         training: the run that the learner is working on.
-        cursor: the position shown within the run.
         following: whether the cursor moves with the head.
         selection: the completion, token and action marked in all panels.
         quantity: the number being explained.
         editing: the settings of the next update, with undo.
-        breakpoints: the conditions that stop training.
-        trials: the earlier runs compared with the active one.
         progress: progress of the update being computed; None if it is quick or there is none.
         watched_group: the group whose completions are reported while they are sampled.
-        jobs: the processes that compute experiments.
         readers: the processes that read files of foreign origin.
-        mode: what has taken over the window for now.
         shared: objects that a part of the program shares with its panels, by type; each has a method ``close``.
         approach: prepares updates that are slow to read before the cursor moves there; None to move immediately.
         divided: whether the frame that is being drawn lets input be handled between its parts.

@@ -51,7 +51,6 @@ class Asked:
 
         Args:
             main: its main function, which calls ``answer`` with a table.
-            lost: message if it ends unexpectedly.
             pack: converts the list of arguments.
             unpack: converts each result back.
             error: exception type for its unexpected end.

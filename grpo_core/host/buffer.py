@@ -25,11 +25,8 @@ class Fresh:
     """Updates that arrived since the last call, without a gap.
 
     Attributes:
-        first: number of the first new update.
-        head: number of the last one.
         scalars: name -> (n,) float64, one entry per new update.
         changes: (first update under the new settings, settings) for every change to the settings among the new updates.
-        last: the last update itself.
     """
 
     run_id: str

@@ -32,7 +32,6 @@ class Begin(Command):
 
     Attributes:
         path: the run's file. An existing file is continued; otherwise one is created with the first update.
-        settings: the settings of the next update.
         resume: the last update that is in a file, None for a run without one.
         unwritten: finished updates after ``resume`` that could not be written; the run continues from the last of them.
         start: number of the update at which the run's own file begins: its branch point, or 0.
@@ -120,7 +119,6 @@ class Look(Command):
     """Request the updates finished since the last bundle. Sent once per bundle, and when another group is shown.
 
     Attributes:
-        run_id: id of the run.
         group: index of the group whose completions are shown during sampling.
     """
 

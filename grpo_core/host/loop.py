@@ -132,9 +132,6 @@ class Loop:
 
     Its driver waits for commands for up to :meth:`rest` seconds, then calls :meth:`obey` and :meth:`advance`, until
     the loop has :attr:`ended`.
-
-    Attributes:
-        ended: whether a shutdown has been carried out.
     """
 
     def __init__(

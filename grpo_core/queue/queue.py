@@ -55,7 +55,6 @@ def training(folder: Path, cancelled: Callable[[], bool]) -> Iterator[Progress]:
     A run with a non-finite number ends there, with the error message in a file next to its own; the others continue.
 
     Args:
-        folder: folder of the queue.
         cancelled: called before every token and every pass.
 
     Raises:

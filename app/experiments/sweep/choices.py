@@ -62,7 +62,6 @@ class SweepChoices(QWidget):
     """The two rows of controls that define a sweep, start it, and select what is shown.
 
     Attributes:
-        choice: what the controls currently define.
         language: whether that is a sweep of the language model.
 
     Signals:

@@ -45,7 +45,6 @@ class SweepSelection(QObject):
     Attributes:
         x: the position on the grid, anywhere between the first and the last.
         row: the index of the second setting's value.
-        grid: the grid of the sweep shown.
         late: whether the display has been behind the selection for a while.
         shown: the newest runs, or None; while ``behind``, possibly only the beginning of those at the selection.
         problem: message that says why there are no runs at the selection; empty if there are.
