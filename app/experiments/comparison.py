@@ -107,7 +107,6 @@ class ComparisonPanel(Panel):
     # -- the race ----------------------------------------------------------------------------------------------------
 
     def planned(self) -> RacePlan:
-        """Return the race defined by the controls and the settings of the current run."""
         view = self.workspace.view
         base, origin = base_of(view.wanted), view.run.origin.settings
         for settings, raced in reversed(self._opened):
@@ -131,7 +130,6 @@ class ComparisonPanel(Panel):
 
     @property
     def settling(self) -> bool:
-        """Whether a new race is about to start because the settings have just been changed."""
         return self._settle.isActive()
 
     @property
@@ -181,7 +179,6 @@ class ComparisonPanel(Panel):
 
     @property
     def chosen(self) -> int:
-        """Index of the seed whose run can be opened."""
         runs = self.runs
         assert runs is not None
         return runs.median() if self.place is None else min(self.place, len(runs.seeds) - 1)
@@ -291,7 +288,6 @@ class ComparisonPanel(Panel):
         self.renew()  # the width determines whether labels at the ends of lines fit
 
     def _arrange(self, space: QSize, scale: float) -> None:
-        """Arrange the picture, the ranking and the terms of the race in the available space."""
         self.split.arrange(space, scale)
         self.standing.set_compact(space.height() < SPACIOUS * scale)
         self.standing.show_all(self.choices.setup.isChecked())

@@ -98,7 +98,6 @@ class KlOverBetaPanel(Panel):
 
     @property
     def scatter(self) -> SweepChart:
-        """The chart of KL against the setting."""
         return self.views.kl
 
     # -- the sweep ---------------------------------------------------------------------------------------------------

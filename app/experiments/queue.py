@@ -71,7 +71,6 @@ class QueuePanel(Panel):
         down(self.form, line, (lower, 1), on=self, margins=(12, 8, 12, 8), spacing=8)
 
     def attach(self, background: BackgroundQueue) -> None:
-        """Show the queue in ``background`` from now on."""
         self.background = background
         background.progress.connect(self._on_progress)
         self.cancel.clicked.connect(background.cancel)

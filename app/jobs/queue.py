@@ -225,7 +225,6 @@ class BackgroundQueue(QObject):
         self._runner.start(read)
 
     def _take(self, folder: Path, queue: runs.Queue) -> None:
-        """Show another queue instead of the current one."""
         self._runner.close()
         self.folder, self.queue, self.statuses = folder, queue, [runs.RunStatus() for _ in queue.runs]
         self.place = self.left = None

@@ -39,7 +39,6 @@ class Poll:
             raise Cancelled(tr("The experiment was cancelled."))
 
     def tell(self, fraction: float) -> None:
-        """Report the completed fraction."""
         self.fraction = fraction
 
 
@@ -74,7 +73,6 @@ class Runner(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether results are still being computed."""
         return self.poll is not None
 
     def start(self, make: Make) -> None:

@@ -157,20 +157,16 @@ class Controller(QObject):
 
     @Slot()
     def warm_up(self) -> None:
-        """Start the process that computes runs, so that the first run need not wait for it. Does nothing once the
-        window is closing.
-        """
+        """Start the process that computes runs before the first run, unless the window is closing."""
         if self.state not in (State.ENDING, State.ENDED):
             self._start()
 
     def close_run(self) -> None:
-        """Cancel the update in progress and close the current run's file."""
         self._post(commands.Close(run_id=self.run_id))
         self.run_id, self._settings = "", None
 
     @property
     def head(self) -> int:
-        """Number of the current run's last finished update."""
         return self.buffer.head if self.buffer is not None else 0
 
     @property
@@ -228,7 +224,6 @@ class Controller(QObject):
         self._post(commands.OneStep(run_id=self.run_id))
 
     def pause(self) -> None:
-        """Stop after the update in progress."""
         self._post(commands.Pause(run_id=self.run_id))
 
     def ask(self, question: AnyQuestion) -> None:
@@ -247,7 +242,6 @@ class Controller(QObject):
         self.worker.post(commands.SetSpeed(speed=speed))
 
     def set_breakpoints(self, breakpoints: tuple[Breakpoint, ...]) -> None:
-        """Set the breakpoints that stop a run in training."""
         self.worker.post(commands.SetBreakpoints(breakpoints=breakpoints))
 
     def set_settings(self, settings: Settings) -> None:

@@ -112,7 +112,6 @@ class Deadlines:
         return max(0.0, min(moments) - time.monotonic()) if moments else None
 
     def sent(self, command: Command) -> None:
-        """Record that ``command`` was sent to the process."""
         now, waits = time.monotonic(), self.phase in (Phase.STARTING, Phase.LOADING)
         if command.urgent and not waits and (self._due is None or self._due > now + PATIENCE):
             self.expect(urgent=True)
@@ -127,7 +126,6 @@ class Deadlines:
                 self._give(STARTED)
 
     def heard(self) -> None:
-        """Record that the process has reported."""
         if self._pausing:
             self.expect(urgent=False)
 
@@ -138,9 +136,7 @@ class Deadlines:
             self._give(PATIENCE)
 
     def missed(self) -> float | None:
-        """Return the time limit in seconds if the process has exceeded it and must be killed, or None if the process is
-        on time.
-        """
+        """Return the time limit in seconds that the process has exceeded, so that it must be killed, or None."""
         return self._given if self._due is not None and time.monotonic() >= self._due else None
 
     def warning(self) -> str:

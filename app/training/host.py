@@ -114,7 +114,6 @@ class Host:
 
     @property
     def phase(self) -> Phase:
-        """The phase of the process."""
         return self._deadlines.phase
 
     @property
@@ -123,7 +122,6 @@ class Host:
 
     @property
     def is_here(self) -> bool:
-        """Whether runs are computed in this thread."""
         return self.phase in (Phase.HERE, Phase.UNAVAILABLE)
 
     @property

@@ -103,7 +103,6 @@ class Worker(QThread):
     # -- called by the window's thread -----------------------------------------------------------------------------
 
     def post(self, command: Command) -> None:
-        """Post a command for the thread to carry out."""
         self._mailbox.post(command)
 
     def carried_out(self, command: Callable[[int], Command], timeout: float) -> bool:
@@ -171,6 +170,5 @@ class Worker(QThread):
         self.progressed.emit(run_id, progress)
 
     def done(self, token: int) -> None:
-        """Record that the command with this token has been carried out."""
         if (event := self._awaited.pop(token, None)) is not None:
             event.set()

@@ -41,7 +41,6 @@ class Approach(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether an update is being prepared."""
         return self._runner.busy
 
     def lead(self, run: RunHandle, cursor: Cursor) -> bool:
@@ -63,7 +62,6 @@ class Approach(QObject):
             self.changed.emit()
 
     def close(self) -> None:
-        """Stop preparing updates."""
         self.goal = None
         self._runner.leave()
 

@@ -48,7 +48,6 @@ class FilmClock(QObject):
         self.resume()
 
     def resume(self) -> None:
-        """Resume the film where it was paused."""
         if self.film is not None and not self.playing:
             self._last = self._ticks.now()
             self._ticks.start()
@@ -60,7 +59,6 @@ class FilmClock(QObject):
             self.changed.emit()
 
     def end(self) -> None:
-        """Discard the film. The cursor stays where it is."""
         self.pause()
         self.film = None
 

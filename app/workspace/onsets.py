@@ -25,13 +25,11 @@ class Onsets:
         self._places = array("q")
 
     def after(self, step: int) -> int | None:
-        """Return the first onset after update ``step``."""
         self._look()
         place = bisect_right(self._places, step)
         return self._places[place] if place < len(self._places) else None
 
     def before(self, step: int) -> int | None:
-        """Return the last onset before update ``step``."""
         self._look()
         place = bisect_left(self._places, step)
         return self._places[place - 1] if place else None

@@ -90,7 +90,6 @@ class Player(QObject):
 
     @Slot()
     def toggle(self) -> None:
-        """Run, or pause if running."""
         if self.busy:
             self.pause()
         else:
@@ -259,7 +258,6 @@ class Player(QObject):
             self.film.play(update_film(self._workspace.cursor.step, self._passes, interval))
 
     def _show_stage(self, here: Cursor) -> None:
-        """Reveal a stage, either as a film or immediately."""
         self._workspace.show_stage(here.stage, here.passed)
         if self.staged:
             self.film.play(stage_film(self._workspace.cursor, self._passes))
@@ -354,7 +352,6 @@ class Player(QObject):
 
     @Slot()
     def _on_film_finished(self) -> None:
-        """Continue the run if it was paused during its film."""
         if self._then_run and self.mode is not Mode.REPLAYING:
             self._then_run = False
             self.run()

@@ -173,7 +173,6 @@ class RunHandle:
         return label if 1 <= label <= self.head else None
 
     def extend(self, scalars: dict[str, np.ndarray], head: int) -> None:
-        """Append the scalars of the updates up to ``head``."""
         for name, values in scalars.items():
             if name in self.series:
                 self.series[name].extend(values)
@@ -202,7 +201,6 @@ class RunHandle:
             return number
 
     def note_settings(self, step: int, settings: Settings) -> None:
-        """Record that ``settings`` apply from update ``step``."""
         if settings != self.changes[-1][1]:
             self.changes.append((step, settings))
             self.version += 1
@@ -305,10 +303,7 @@ class RunHandle:
             return reader.last
 
     def rest(self) -> None:
-        """Register that the learner has left this run.
-
-        All its updates are in its file now, including those not yet loaded.
-        """
+        """Register that the learner has left this run, whose updates are all in its file now."""
         self.elsewhere = _nowhere
         with suppress(RunFileError):  # callers that need an update get the error
             if self.path.exists() and self.on_disk > self.head:
@@ -352,7 +347,6 @@ def _nowhere(number: int) -> Step | None:
 
 
 def _hindrance(path: Path, newer: bool, held: bool) -> str:
-    """Return a message explaining why a run file cannot be continued, or an empty string if it can."""
     if is_example(path):
         return RECORDED
     if newer:

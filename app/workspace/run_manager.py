@@ -219,7 +219,6 @@ class RunManager(QObject):
             )
 
     def mark_saved(self, run: RunHandle) -> None:
-        """Record that the user has a copy of a run."""
         run.saved = True
         self.runs_changed.emit()
 
@@ -332,5 +331,4 @@ class RunManager(QObject):
 
 
 def _fits(run: RunHandle, settings: Settings) -> bool:
-    """Return whether a run can continue under ``settings``, that is, whether no structural setting differs."""
     return all(is_live(path) for path in run.origin.settings.differences(settings))

@@ -32,7 +32,6 @@ class Throttle:
         return now() - self._last >= INTERVAL - SLACK
 
     def start(self) -> None:
-        """Start a new interval."""
         self._last = now()
 
 
@@ -128,7 +127,6 @@ class Training(QObject):
         self._follow_progress()
 
     def take(self) -> None:
-        """Load the updates that have arrived."""
         run = self._workspace.training
         if run is not None and self._controller.buffer is not None and self._controller.buffer.run_id == run.id:
             self._controller.group = self._workspace.watched_group
@@ -164,7 +162,6 @@ class Training(QObject):
             self._rest(run)
 
     def _rest(self, run: RunHandle) -> None:
-        """Register that the learner has left ``run``."""
         head = run.head
         run.rest()
         if run is self._workspace.run and run.head > head:

@@ -55,7 +55,6 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """The trial's name: its seed, and its other differences from the current run."""
         if not self.differs:
             return tr("seed {seed}").format(seed=self.seed)
         return tr("seed {seed}, {differences}").format(seed=self.seed, differences=listed(self.differs))
@@ -190,7 +189,6 @@ def differences(settings: Settings, here: Settings) -> tuple[str, ...]:
 
 
 def _named(settings: Settings, paths: Iterable[str]) -> list[str]:
-    """Return the symbol (or name) and the value of each setting."""
     paths = list(paths)
     of_task = [path for path in paths if path.split(".")[0] == "task"]
     named = [tr("another task")] if of_task else []

@@ -80,5 +80,4 @@ class View:
 
     @property
     def at_head(self) -> bool:
-        """Whether the newest update is shown."""
         return self.cursor.step == self.head

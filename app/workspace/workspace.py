@@ -260,7 +260,6 @@ class Workspace(QObject):
         self.request_frame()
 
     def select_token(self, row: int, token: int) -> None:
-        """Mark a token of a completion, and the action it represents, in every panel."""
         self.select(row=row, token=token, action=self._action_at(row, token))
 
     def explain(self, quantity: Quantity) -> None:
@@ -321,7 +320,6 @@ class Workspace(QObject):
             self.activate(self.runs[-1])
 
     def head_moved(self) -> None:
-        """Update the cursor after the active run has grown."""
         if self.following and self.run is not None:
             self._go(self.cursor.at(self.run.head))
         self.request_frame()
@@ -336,7 +334,6 @@ class Workspace(QObject):
 
     @property
     def frame_due(self) -> bool:
-        """Whether something has changed since the last frame began."""
         return self._changed
 
     def share_process(self, shared: bool) -> None:
@@ -377,7 +374,6 @@ class Workspace(QObject):
         self._drawing, self.divided = None, False
 
     def add_parts(self, parts: Iterable[Callable[[], object]]) -> None:
-        """Add parts to the frame that is being drawn."""
         self._timer.add_parts(partial(self._do, part) for part in parts)
 
     def _do(self, part: Callable[[], object]) -> None:
@@ -390,7 +386,6 @@ class Workspace(QObject):
                 self._view = None
 
     def complete_frame(self) -> None:
-        """Draw the remaining parts of a frame at once."""
         self._timer.complete()
 
     def close(self) -> None:

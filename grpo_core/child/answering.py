@@ -105,7 +105,6 @@ class _Poll:
             raise Cancelled(tr("The experiment was cancelled."))
 
     def tell(self) -> None:
-        """Report the passes since the last report."""
         self._told = time.monotonic()
         count, self._count = self._count, 0
         if count:

@@ -106,7 +106,6 @@ class ChildProcess:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process has ended. Does not block."""
         return self._process.poll() is not None
 
     def send(self, message: Message, blobs: Sequence[bytes] = (), patience: float | None = None) -> None:
@@ -161,7 +160,6 @@ class ChildProcess:
             killer.cancel()
 
     def kill(self) -> None:
-        """End the process at once."""
         with suppress(OSError):
             self._process.kill()
 

@@ -123,9 +123,7 @@ class Buffer:
             self._sent = self.head, self.committed
 
     def waiting(self, after: int) -> list[tuple[Step, Mapping[str, float]]]:
-        """Return the updates after number ``after`` not known to be in the file, with their metrics, oldest first
-        (loop).
-        """
+        """Return the updates after ``after`` not known to be in the file, with their metrics, oldest first (loop)."""
         if after >= self.head:
             return []
         with self._lock:
@@ -163,9 +161,7 @@ class Buffer:
             )
 
     def bundle(self) -> Bundle | None:
-        """Return everything since the last call, for the buffer of another process, or None if nothing is new
-        (loop).
-        """
+        """Return everything since the last call, for another process's buffer, or None if nothing is new (loop)."""
         now = self.head, self.committed
         if now == self._sent:
             return None

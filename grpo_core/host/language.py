@@ -34,7 +34,6 @@ class AnsweringLearner:
 
     @property
     def settings(self) -> Settings:
-        """The settings of the next update."""
         return self._learner.settings
 
     @settings.setter

@@ -64,7 +64,6 @@ class LiveRun:
 
     @property
     def head(self) -> int:
-        """Number of the last finished update."""
         return self._last.step if self._last is not None else 0
 
     def prepare(self) -> None:
@@ -103,7 +102,6 @@ class LiveRun:
         return answer
 
     def earlier(self, number: int) -> Step:
-        """Read a recorded update of this run."""
         if self._last is not None and number == self._last.step:
             return self._last
         uncommitted = self.buffer.uncommitted(number)

@@ -48,20 +48,16 @@ class Pace:
         self.set_speed(speed)
 
     def set_speed(self, speed: float | None) -> None:
-        """Set the number of updates per second, above 0. None for as many as possible. Applies to the wait in
-        progress.
-        """
+        """Set the updates per second, above 0, or None for no limit. This applies to the wait in progress too."""
         began = self._due - self._interval
         self._interval = 1 / speed if speed else 0.0
         self._due = began + self._interval
 
     @property
     def limited(self) -> bool:
-        """Whether a speed is set, rather than as many updates as possible."""
         return self._interval > 0
 
     def restart(self) -> None:
-        """Make the next update due now."""
         self._due = self._clock()
 
     def delay(self) -> float:
@@ -192,9 +188,7 @@ class Loop:
             self._report(reached=reached)
 
     def abandon(self) -> None:
-        """Write finished updates to disk after the window has ended. When the program is started again, it offers to
-        recover unclosed runs.
-        """
+        """Write finished updates to disk after the window has ended. The next start offers to recover unclosed runs."""
         if self._live is not None:
             with suppress(Exception):
                 self._live.output.commit()

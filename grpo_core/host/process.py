@@ -75,7 +75,6 @@ class Outgoing:
         self.send(from_report(report))
 
     def answer(self, question: AnyQuestion, answer: AnyAnswer | str) -> None:
-        """Send the answer to a question, or an error message."""
         refused = isinstance(answer, str)
         text = answer if isinstance(answer, str) else answer.to_json()
         self.send({"is": "answer", "question": question.to_json(), "refused": refused, "answer": text})
@@ -88,7 +87,6 @@ class Outgoing:
             self.send(from_progress(self._buffer.run_id, progress))
 
     def done(self, token: int) -> None:
-        """Report that a command has been carried out."""
         self._flush()
         self.send({"is": "done", "token": token})
 

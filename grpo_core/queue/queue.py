@@ -135,7 +135,6 @@ class Pace:
 
     @property
     def left(self) -> float:
-        """Estimated seconds until the last update is finished."""
         return max(self._updates, 0) * (time.monotonic() - self._began) / max(self._done, 1)
 
     def lap(self) -> float:
@@ -144,7 +143,6 @@ class Pace:
         return self.left
 
     def give_up(self, updates: int) -> None:
-        """Remove updates that will not be computed from the estimate."""
         self._updates -= updates
 
 

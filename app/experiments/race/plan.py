@@ -97,10 +97,7 @@ class RacePlan:
         return self.base.replace({**changes, **(LOCAL_PEAK if self.local_peak else {})})
 
     def differing(self) -> dict[str, str]:
-        """Return what distinguishes each algorithm apart from its objective, by the name of the algorithm.
-
-        See :func:`grpo_core.experiments.race.differing`.
-        """
+        """Return what else distinguishes each algorithm, by name (:func:`grpo_core.experiments.race.differing`)."""
         settings = self.settings
         return differing({name: entered(settings, name, self.fairness, own_mu=self.own_mu) for name in self.names})
 

@@ -71,7 +71,6 @@ class RaceResults(ExperimentResults):
 
     @property
     def running(self) -> str:
-        """The algorithm being computed, or an empty string if there is none."""
         return "" if self.complete else self.plan.names[self.count]
 
     @property

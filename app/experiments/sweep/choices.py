@@ -81,7 +81,6 @@ class SweepChoices(QWidget):
     real_wanted = Signal()
 
     def __init__(self, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
-        """Create the controls. ``computed_on`` says where sweeps can be computed."""
         super().__init__(parent)
         self.choice, self.language = SweepChoice(), False
         self._other = LANGUAGE
@@ -293,7 +292,6 @@ class SweepChoices(QWidget):
     # -- input -------------------------------------------------------------------------------------------------------
 
     def choose(self, **changes: object) -> None:
-        """Change the fields of the choice named in ``changes``."""
         self.choice = replace(self.choice, **changes)  # type: ignore[arg-type]
         self.show_choice()
         self.chosen.emit()

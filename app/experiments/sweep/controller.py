@@ -55,10 +55,7 @@ class SweepController(ExperimentController[SweepResults]):
         self.start(SweepResults(sweep), make)
 
     def exchange(self, results: SweepResults | None) -> SweepResults | None:
-        """Show ``results``, those of another kind of run, and return the ones shown before.
-
-        A sweep that is still being computed is cancelled.
-        """
+        """Cancel a sweep, show ``results`` of another kind of run, and return those shown before."""
         self.cancel()
         before, self.results, self.problem = self.results, results, ""
         self.changed.emit()

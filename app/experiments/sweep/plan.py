@@ -77,7 +77,6 @@ class Swept:
 
     @property
     def places(self) -> GridAxis:
-        """The axis along which the values are evenly spaced."""
         return GridAxis(self.values)
 
     def named(self, value: Any) -> str:
@@ -179,7 +178,6 @@ class Sweep:
         return self.at(self.over.values[place], row)
 
     def at(self, value: Any, row: int = 0) -> Settings:
-        """Return the settings for any value of the first setting."""
         changes = self.over.changes(value)
         if self.across is not None:
             changes |= self.across.changes(self.across.values[row])

@@ -79,7 +79,6 @@ class SweepResults(ExperimentResults):
         return self._optimum[row]
 
     def has_optimum(self) -> bool:
-        """Return whether theory provides an optimum anywhere on the axis."""
         return any(len(self.optimum(row)["place"]) for row in range(len(self.sweep.rows)))
 
 

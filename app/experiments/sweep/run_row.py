@@ -86,7 +86,6 @@ class SweepRunRow(QWidget):
 
     @property
     def place(self) -> int:
-        """Index of the selected seed."""
         return int(self.seed.currentData() or 0)
 
     def say(self, sentence: str) -> None:
@@ -139,10 +138,7 @@ class SweepRunRow(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Adapt the row to its width.
-
-        In a narrow panel, the field for the seed is hidden and buttons have short labels.
-        """
+        """Hide the field for the seed and shorten the labels in a narrow panel."""
         self.seed.setVisible(self._opens and not self._narrow)
         for button, text in zip((self.known, self.back, self.now), SHORT if self._narrow else LONG, strict=True):
             button.setText(text)

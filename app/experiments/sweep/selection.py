@@ -94,7 +94,6 @@ class SweepSelection(QObject):
 
     @property
     def value(self) -> Any:
-        """The value of the swept setting at the selection."""
         return self.grid.value(self.x)
 
     def put(self, x: float, row: int) -> None:
@@ -128,7 +127,6 @@ class SweepSelection(QObject):
         self.put(self.x, self.row)
 
     def close(self) -> None:
-        """Cancel the computation of the last selected position."""
         self._timer.stop()
         self._wanted = self._computing = None
         self._runner.close()
@@ -161,7 +159,6 @@ class SweepSelection(QObject):
         self._announce()
 
     def _announce(self) -> None:
-        """Emit ``changed`` after a change of the runs."""
         self.late = False
         if self.behind:
             self._timer.start()

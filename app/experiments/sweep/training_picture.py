@@ -97,7 +97,6 @@ def _line(spread: Spread, measure: str, **look: Any) -> Line:
 
 
 def _value(runs: Ensemble, sweep: Sweep) -> object:
-    """Return the value that the swept setting has in these runs."""
     if sweep.over.path != ESTIMATOR:
         return runs.settings.get(sweep.over.path)
     return next((v for v in sweep.over.values if not runs.settings.differences(sweep.at(v))), "")
