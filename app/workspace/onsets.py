@@ -47,10 +47,10 @@ class Onsets:
             self._seen = len(self._series)
 
 
-def leaves_zero(values: np.ndarray) -> np.ndarray:
-    """Return where a series that was zero or unknown rises above zero."""
+def rises_past(values: np.ndarray, level: float = 0.0) -> np.ndarray:
+    """Return where a series rises above ``level``, from at most that or from an unknown value."""
     with np.errstate(invalid="ignore"):
-        above = values > 0
+        above = values > level
     return np.asarray(above[1:] & ~above[:-1])
 
 

@@ -15,7 +15,7 @@ from app.examples import RECORDED, TITLES, is_example
 from app.jobs.runner import Poll
 from app.plotting.pyramid import Pyramid
 from app.workspace.cursor import Cursor
-from app.workspace.onsets import Onsets, changes, leaves_zero
+from app.workspace.onsets import Onsets, changes, rises_past
 from app.workspace.prepared import Prepared
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
@@ -76,7 +76,7 @@ class RunHandle:
         self.series: dict[str, Pyramid] = {name: Pyramid() for name in METRICS}
         self.onsets = tuple(
             Onsets(self.series[name], begins)
-            for name, begins in (("clip_fraction", leaves_zero), ("dead_groups", leaves_zero), ("best_action", changes))
+            for name, begins in (("clip_fraction", rises_past), ("dead_groups", rises_past), ("best_action", changes))
         )
         self.changes: list[tuple[int, Settings]] = [(1, origin.settings)]
         self.version = 0

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from app.clock import now
-from app.workspace.onsets import Onsets
+from app.workspace.onsets import Onsets, rises_past
 from app.workspace.run_handle import RunHandle
 from grpo_core.config import Settings
 from grpo_core.config.presets import nearest_preset
@@ -105,7 +106,7 @@ class Trials:
         if run.origin.settings.is_language:
             return None
         if run not in self._halves:
-            self._halves[run] = Onsets(run.series["max_prob"], rises_past_half)
+            self._halves[run] = Onsets(run.series["max_prob"], partial(rises_past, level=HALF))
         return self._halves[run].after(0)
 
     def toggle(self, run: RunHandle) -> None:
@@ -138,13 +139,6 @@ def _compares(other: RunHandle, run: RunHandle) -> bool:
     """Return whether ``other`` is another run of the same kind of policy that was trained here and has updates."""
     alike = other.origin.settings.is_language is run.origin.settings.is_language
     return other is not run and other.head > 0 and alike and not other.is_recorded and not run.is_recorded
-
-
-def rises_past_half(values: np.ndarray) -> np.ndarray:
-    """Return where a series rises above one half, from at most one half or from an unknown value."""
-    with np.errstate(invalid="ignore"):
-        above = values > HALF
-    return np.asarray(above[1:] & ~above[:-1])
 
 
 def likeliest(run: RunHandle, step: int | None) -> str:

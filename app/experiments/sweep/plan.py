@@ -169,15 +169,12 @@ class Sweep:
             return [(i, j) for j, i in product(rows, columns)]
         return list(product(columns, rows))
 
-    def point(self, place: int, row: int = 0) -> Settings:
-        """Return the settings of one point.
+    def at(self, value: Any, row: int = 0) -> Settings:
+        """Return the settings for any value of the first setting.
 
         Raises:
             SettingsError: the two values are incompatible.
         """
-        return self.at(self.over.values[place], row)
-
-    def at(self, value: Any, row: int = 0) -> Settings:
         changes = self.over.changes(value)
         if self.across is not None:
             changes |= self.across.changes(self.across.values[row])
@@ -185,7 +182,7 @@ class Sweep:
 
     def points(self) -> list[Settings]:
         """Return the settings of every point, in the order of ``keys``."""
-        return [self.point(*key) for key in self.keys]
+        return [self.at(self.over.values[place], row) for place, row in self.keys]
 
 
 def title_of(path: str) -> str:
