@@ -129,14 +129,12 @@ LIGHT = tuple(
 LIGHT += tuple(
     f"grpo_core.trainers.hf.{name}"
     for name in (
-        "attention",
+        "adapter_files",
         "folder",
         "generation",
-        "gguf_header",
         "memory",
         "reading",
         "refusal",
-        "template_limit",
         "tensors",
         "trl_script",
     )

@@ -151,7 +151,7 @@ FINDING = Recipe(
             '    "truncation": Check(',
             """    "any_cut": Check(
         title=tr("A completion that is cut off"), quantity=None,
-        missing=lengths.no_limit, measure=lengths.cut_off, judge=lengths.judge_any_cut,
+        measure=lengths.cut_off, judge=lengths.judge_any_cut,
         advice=("longer_limit",), source=tr("by definition"), of_texts=True,
     ),
 """,

@@ -36,6 +36,7 @@ class DoorsController(QObject):
         self._layouts, self._runs, self._parts = layouts, runs, program.parts
         self._preferences = program.preferences
         self._run: RunHandle | None = None
+        self._was_busy = False
         self._play = Door(
             id="play",
             title=tr("Play"),
@@ -97,7 +98,7 @@ class DoorsController(QObject):
         return listed(titles) or tr("Show everything")
 
     def _alone(self, id: str) -> None:
-        self._run = self._workspace.run
+        self._run, self._was_busy = self._workspace.run, self._player.busy
         self._window.show_alone(id)
         self._window.panels[id].focus_picture()
 
@@ -111,10 +112,11 @@ class DoorsController(QObject):
 
     @Slot()
     def _on_frame(self) -> None:
-        """Show the panels once there is a run to see: one that was opened, or one that computes."""
-        window = self._window
+        """Show the panels once there is a run to see: one that was opened, or one that begins to compute."""
+        window, busy = self._window, self._player.busy
+        begins, self._was_busy = busy and not self._was_busy, busy
         if not window.alone or window.saved_docks.lent or self._workspace.mode.takeover.lesson:
             return
-        if self._workspace.run is not self._run or self._player.busy:
+        if self._workspace.run is not self._run or begins:
             window.leave_alone()
             self._layouts.suit()

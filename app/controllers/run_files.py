@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from app.controllers.program import Program
 from app.jobs.runner import Poll
@@ -21,15 +21,6 @@ from grpo_core.text import tr
 WORKING = "run file"
 Then: TypeAlias = Callable[[RunHandle], object]
 """An action on a run after it has been shown or saved."""
-
-
-class Created(Protocol):
-    """A run file that was created: its path, and a sentence about it."""
-
-    @property
-    def path(self) -> Path: ...
-    @property
-    def sentence(self) -> str: ...
 
 
 class RunFiles(FileTasks):
@@ -51,20 +42,17 @@ class RunFiles(FileTasks):
         """Copy a run's file to ``target``, then call ``then``. If that fails, report the reason."""
         self.when_idle(partial(self._save_as, run, target, then))
 
-    def create(self, title: str, work: Callable[[Poll], Created], then: Callable[[Path], object]) -> None:
-        """Create a run file in the background, then call ``then`` with its path.
-
-        If that fails, report the reason.
+    def create(self, title: str, work: Callable[[Poll], str], then: Callable[[], object]) -> None:
+        """Create a run file in the background, then call ``then``. If that fails, report the reason.
 
         Args:
             title: what the message says while this goes on.
-            work: creates the file. Called in a thread.
-            then: called with the path of the file.
+            work: creates the file, and returns a sentence about it. Called in a thread.
         """
 
-        def finish(created: Created) -> None:
-            self._messages.say(created.sentence, Severity.INFO)
-            then(created.path)
+        def finish(sentence: str) -> None:
+            self._messages.say(sentence, Severity.INFO)
+            then()
 
         self.when_idle(partial(self.start, title, work, finish))
 

@@ -163,6 +163,7 @@ class RunsController:
         self._files.open(path, lambda _: self._on_opened(path), self.open_recorded)
 
     def _on_opened(self, path: Path) -> None:
+        self._window.leave_alone()  # also for a run that is already shown
         self._layouts.suit()
         self._recent_files.remember(path)
 

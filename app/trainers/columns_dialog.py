@@ -49,9 +49,6 @@ class ColumnsDialog(QDialog):
     Only parts of the reward can be several columns. A column that is recognised by its name is read even if nobody
     chooses it. Therefore it is “not used” only while another column has its meaning.
 
-    Attributes:
-        boxes: the combo box of each column, by name.
-
     Signals:
         chosen: emitted with the confirmed meanings, in the form of the option ``--columns``.
     """

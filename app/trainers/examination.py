@@ -46,7 +46,6 @@ class Examination(QObject):
 
     Attributes:
         run: id of the run examined now or last; empty if there is none.
-        seconds: duration of the last examination.
         ended_at: when it ended, by the window's clock.
 
     Signals:
@@ -69,11 +68,9 @@ class Examination(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether a run is being examined."""
         return self._runner.busy
 
     def of(self, run: str) -> Result | None:
-        """Return the results for the run with this id, or None if it was never examined."""
         return self._results.get(run)
 
     def start(self, run: str, path: Path, head: int, columns: str = "") -> None:
@@ -97,7 +94,6 @@ class Examination(QObject):
             self.changed.emit()
 
     def cancel(self) -> None:
-        """Cancel the examination, keeping the results found so far."""
         self._runner.cancel()
 
     def close(self) -> None:

@@ -28,10 +28,7 @@ from grpo_core.trainers import recorded_series, token_text
 KEPT_TABLES = 8
 """Maximum number of completion tables kept in memory."""
 KEPT_PREPARED = 2_000_000
-"""Maximum number of tokens in the evaluated updates kept in memory, at about 70 bytes per token.
-
-The latest update is kept even if it is larger.
-"""
+"""Maximum number of tokens in the evaluated updates kept in memory but for the latest, at about 70 bytes each."""
 
 
 class RecordedRun(RunHandle):
@@ -94,10 +91,7 @@ class RecordedRun(RunHandle):
         self.read_again += 1
 
     def is_computed(self, number: int) -> bool:
-        """Return whether the numbers of update ``number`` are in the series.
-
-        The numbers of the last update can be added before the others.
-        """
+        """Return whether the numbers of an update are in the series, where the last ones can be before others."""
         return 1 <= number <= self.computed or number in self._ahead
 
     def add_numbers(self, rows: Sequence[Mapping[str, float]], start: int | None = None) -> None:
@@ -217,10 +211,7 @@ class RecordedRun(RunHandle):
         return self._tables[number]
 
     def numbers(self, number: int) -> dict[str, float]:
-        """Return every number of update ``number`` by name, from the series or computed now.
-
-        The result is empty if the update cannot be read.
-        """
+        """Return the numbers of an update by name, from the series or computed now, none if it cannot be read."""
         if self.is_computed(number):
             return {name: float(series.values[number - 1]) for name, series in self.series.items()}
         if not 1 <= number <= self.head:
@@ -268,7 +259,6 @@ def _stamp(source: Source, number: int) -> tuple[int, ...] | None:
 
 
 def _shorten(kept: OrderedDict[int, Any]) -> None:
-    """Discard the oldest entries beyond :data:`KEPT_TABLES`."""
     while len(kept) > KEPT_TABLES:
         kept.popitem(last=False)
 

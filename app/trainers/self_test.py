@@ -12,10 +12,7 @@ from grpo_core.shipped import shipped_model
 from grpo_core.trainers.importers.parquet import Columns
 
 LOADING_SECONDS = 300.0
-"""Time limit in seconds, long enough for a slow or busy computer.
-
-Usually the check takes about 20 s, most of it for reading the GGUF file.
-"""
+"""Time limit in seconds for a slow or busy computer. Usually it takes 20 s, most of it to read the GGUF file."""
 SMALL = {
     "task.prompts": 1,
     "learner.group_size": 2,

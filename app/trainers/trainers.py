@@ -42,7 +42,7 @@ from grpo_core.text import tr
 from grpo_core.trainers.checkpoint import is_checkpoint
 from grpo_core.trainers.hf.folder import known
 from grpo_core.trainers.hf.reading import read_model
-from grpo_core.trainers.pasted import pasted_name
+from grpo_core.trainers.run_paths import pasted_name
 
 if TYPE_CHECKING:
     from app.application import Application
@@ -93,7 +93,6 @@ class Trainers(WindowPart):
         return (mine,)
 
     def connect_panel(self, panel: Panel) -> None:
-        """Connect what a panel of this part asks for to what does it."""
         if panel.id == MY_RUN.id:
             mine: Any = panel
             mine.file_wanted.connect(self._program.runs.ask_open)
@@ -124,7 +123,6 @@ class Trainers(WindowPart):
     # -- opening -------------------------------------------------------------------------------------------------------
 
     def opener(self, path: Path) -> Callable[[Path], object] | None:
-        """Return the function for a checkpoint, a model, or a run of another trainer."""
         if exists(path) and is_checkpoint(path):
             return self.models.take_up
         if exists(path) and is_model(path):
@@ -157,7 +155,6 @@ class Trainers(WindowPart):
             self._program.runs.open_path(path)
 
     def ask_open_folder(self) -> None:
-        """Ask for the folder of a run trained by another program, and open it."""
         name = folder_to_use(self._program.window, tr("Open the folder of a recorded run"), str(Path.home()))
         if name:
             self._program.runs.open_path(Path(name))

@@ -33,7 +33,7 @@ from grpo_core.config import Settings, folder_settings
 from grpo_core.lm.batches import stream
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.rewards import PromptSource, parts
-from grpo_core.trainers.hf.attention import targets_in
+from grpo_core.trainers.hf.adapter_files import targets_in
 from grpo_core.trainers.hf.folder import look
 from grpo_core.trainers.hf.learner import FolderLearner
 from grpo_core.trainers.hf.trl_script import config

@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +42,8 @@ def save_checkpoint(run: Path, out: Path, *, number: int | None = None, poll: Ca
     Raises:
         GrpoError: the checkpoint cannot be written; nothing is left behind.
     """
-    with new_folder(out) as folder, standing_after(run, number, poll) as standing:
-        policy, step, reader = standing.learner.policy, standing.step, standing.reader
+    with new_folder(out) as folder, standing_after(run, number, poll) as (reader, step, learner):
+        policy = learner.policy
         require_space_for(out, 3 * 4 * policy.trained_parameters)
         policy.snapshot_folder = str(folder)  # if every weight is trained, its state is written to a file there
         resume = policy.state()
@@ -75,26 +74,15 @@ def save_checkpoint(run: Path, out: Path, *, number: int | None = None, poll: Ca
     ).format(out=out, step=step.step)
 
 
-@dataclass(frozen=True, kw_only=True)
-class TakenUp:
-    """A run continued from a checkpoint.
-
-    Attributes:
-        path: path of its file.
-        sentence: says whether it continues bit for bit.
-    """
-
-    path: Path
-    sentence: str
-
-
 def is_checkpoint(folder: Path) -> bool:
-    """Return whether ``folder`` contains a checkpoint."""
     return (folder / ABOUT).is_file() and (folder / RUN).is_file()
 
 
-def take_up(folder: Path, path: Path) -> TakenUp:
+def take_up(folder: Path, path: Path) -> str:
     """Create a run file at ``path`` that continues from the checkpoint in ``folder``, which is not modified.
+
+    Returns:
+        A sentence that says whether it continues bit for bit.
 
     Raises:
         RunFileError: the folder contains no checkpoint, or one that cannot be read, or the file cannot be written.
@@ -111,11 +99,10 @@ def take_up(folder: Path, path: Path) -> TakenUp:
         resumed = None if step.resume else dataclasses.replace(step, resume=entry(_weights(folder)))
         settings = reader.settings_at(number + 1)
         RunWriter.create(path, settings, title=reader.meta.title, parent=(reader, number), resumed=resumed).close()
-    return TakenUp(path=path, sentence=_sentence(number, about))
+    return _sentence(number, about)
 
 
 def _weights(folder: Path) -> Path:
-    """Return the file that contains all weights of a checkpoint."""
     named = [path for path in sorted(folder.glob("*.safetensors")) if named_file(entry(path)) is not None]
     if len(named) != 1:
         raise RunFileError(
@@ -137,7 +124,6 @@ def _about(folder: Path) -> Mapping[str, Any]:
 
 
 def _sentence(number: int, about: Mapping[str, Any]) -> str:
-    """Return a sentence that says whether a run continues bit for bit from update ``number``."""
     before = {"GRPO Lab": about.get("program")}
     before |= {str(name): str(version) for name, version in about["versions"].items()}
     now = {"GRPO Lab": __version__, **installed(LIBRARIES)}

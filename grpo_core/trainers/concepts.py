@@ -20,7 +20,6 @@ class Concept:
     """A quantity that trainers log.
 
     Attributes:
-        title: the displayed title.
         names: names in their compared form, with spaces between them; if several are logged, the first of these counts.
         series: the series that the program computes for the same quantity (:data:`.recorded_series.OURS`), or empty.
         of_rl: whether it occurs in reinforcement learning of a language model, but not in supervised training.

@@ -41,7 +41,6 @@ def convert(
     """Write a recorded run to the new run file ``out``, completely or not at all.
 
     Args:
-        source: the recorded run.
         out: path of the new file, which must not exist.
         positions: updates to convert, counted from 1, in order; by default all.
         progress: called with (updates done, total number of updates) after each update.
@@ -115,7 +114,6 @@ def _written(
 
 
 def _step(source: Source, position: int) -> tuple[Step | None, str]:
-    """Return the update, or None and the reason why it cannot be read."""
     try:
         step = source.step(position)
     except NotRecordedError as error:

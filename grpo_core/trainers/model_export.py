@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,25 +22,14 @@ KINDS = ("adapter", "merged")
 """Forms in which a trained model can be exported."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Standing:
-    """A run's model as it was after one of its updates.
-
-    Attributes:
-        reader: reader of the file that contains that update.
-        step: the update.
-        learner: the run's learner, in the state after that update.
-    """
-
-    reader: RunReader
-    step: Step
-    learner: FolderLearner
-
-
 @contextmanager
-def standing_after(run: Path, number: int | None, poll: Callable[[], None]) -> Iterator[Standing]:
-    """Context manager with the model of the run file ``run`` after update ``number``, by default the last. The model is
-    loaded, and updates after the last stored weights are replayed.
+def standing_after(
+    run: Path, number: int | None, poll: Callable[[], None]
+) -> Iterator[tuple[RunReader, Step, FolderLearner]]:
+    """Context manager with the model of the run file ``run`` after update ``number``, by default the last.
+
+    It gives a reader of the file that contains that update, the update, and the run's learner in the state after it.
+    The model is loaded, and updates after the last stored weights are replayed.
 
     Raises:
         GrpoError: the run is not of a model from a folder, has no such update, or its model cannot be loaded.
@@ -69,7 +57,7 @@ def standing_after(run: Path, number: int | None, poll: Callable[[], None]) -> I
             )
         step = lineage.step(wanted)
         learner: Any = language_learner(step.settings, leading_to(step, lineage.step), cancelled)
-        yield Standing(reader=lineage.holder(wanted), step=step, learner=learner)
+        yield lineage.holder(wanted), step, learner
 
 
 def export_model(
@@ -78,9 +66,7 @@ def export_model(
     """Write the model of ``run`` as it was after update ``number`` into the new folder ``out``, with a model card.
 
     Args:
-        run: the run file of a model from a folder.
         out: the folder, which must not exist yet.
-        kind: one of :data:`KINDS`.
         number: number of the update; None for the last.
         poll: called between replayed updates; can raise an exception to stop.
 
@@ -92,12 +78,12 @@ def export_model(
     """
     if kind not in KINDS:
         raise GrpoError(tr("Unknown export “{kind}”; choose one of {kinds}.").format(kind=kind, kinds=", ".join(KINDS)))
-    with new_folder(out) as folder, standing_after(run, number, poll) as standing:
+    with new_folder(out) as folder, standing_after(run, number, poll) as (reader, step, learner):
         from grpo_core.trainers.hf.folder import look
         from grpo_core.trainers.hf.model_card import card
         from grpo_core.trainers.hf.saving import write_adapter, write_whole
 
-        policy, step = standing.learner.policy, standing.step
+        policy = learner.policy
         files = look(Path(step.settings.model.folder))
         if kind == "adapter":
             require_space_for(out, 4 * policy.trained_parameters)
@@ -105,8 +91,7 @@ def export_model(
         else:
             require_space_for(out, 4 * files.parameters)
             write_whole(policy, files, folder)
-        title = standing.reader.meta.title or run.stem
-        text = card(standing.reader, step.step, title, files, kind)
+        text = card(reader, step.step, reader.meta.title or run.stem, files, kind)
         (folder / "README.md").write_text(text, encoding="utf-8")
     written = {
         "adapter": tr(

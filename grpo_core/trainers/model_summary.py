@@ -19,7 +19,6 @@ def model_summary(
     If the folder is gone, it says that answers come with the first update.
 
     Args:
-        settings: settings of the run.
         update_time: measured duration of an update on this machine; None if not measured.
         remembered: the duration measured in an earlier session, used until it is measured again.
     """

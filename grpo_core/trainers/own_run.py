@@ -171,10 +171,8 @@ def trajectory(prompt: str, tokens: np.ndarray, mask: np.ndarray, task: Language
     """Split a completion into turns.
 
     Args:
-        prompt: the prompt's text.
         tokens: (L,), tokens of the completion, including the end-of-sequence token.
         mask: (L,) boolean, tokens that the loss counts.
-        task: the task for which the completion was sampled.
     """
     turns, place = list[Turn](), 0
     for said, answered in exchanges(decode(tokens)):

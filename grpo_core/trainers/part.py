@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 
 def commands() -> tuple[Callable[[Callable[..., Any]], None], ...]:
-    """Return the functions that add the commands for runs of other trainers."""
     from grpo_core.trainers.commands import (
         ask_command,
         audit_command,
@@ -46,7 +45,6 @@ def commands() -> tuple[Callable[[Callable[..., Any]], None], ...]:
 
 
 def options() -> dict[str, Callable[[argparse.ArgumentParser], None]]:
-    """Return the functions that add options to commands of the lab, by command."""
     from grpo_core.trainers.commands import export_option, preset_check, trl_sweep_command
 
     return {
@@ -57,7 +55,6 @@ def options() -> dict[str, Callable[[argparse.ArgumentParser], None]]:
 
 
 def starts() -> Start:
-    """Return what a run of ``train`` can start from besides the lab's own models."""
     from grpo_core.commands.train_command import Start
     from grpo_core.trainers.commands import train_options
 
@@ -65,21 +62,18 @@ def starts() -> Start:
 
 
 def prompt_tables() -> dict[str, PromptTable]:
-    """Return the kinds of prompt files, by the ending of their names."""
     from grpo_core.lm.prompt_file import PromptTable
 
     return {".parquet": PromptTable(rows=_parquet_rows, read=_read_prompts)}
 
 
 def formats() -> Formats:
-    """Return the formats of recorded runs that can be read."""
     from grpo_core.trainers.run_paths import file_and_run
 
     return Formats(knows=_knows, open=_open_source, place_of=lambda path: file_and_run(path)[0])
 
 
 def plugins() -> dict[str, str]:
-    """Return the tables to which packages of others can add rows."""
     checks = "grpo_core.trainers.health.checks"
     return {
         "reader": "grpo_core.trainers.importers:IMPORTERS",
@@ -89,7 +83,6 @@ def plugins() -> dict[str, str]:
 
 
 def imported() -> ImportedRuns:
-    """Return the functions for run files with imported runs."""
     from grpo_core.foreign.run_files import ImportedRuns
     from grpo_core.trainers import imported_reader, recorded_series
 
@@ -97,7 +90,6 @@ def imported() -> ImportedRuns:
 
 
 def models() -> FolderModels:
-    """Return the functions for models from a folder."""
     from grpo_core.trainers.model_summary import in_fewer_words, model_summary, origin
 
     return FolderModels(
@@ -111,7 +103,6 @@ def models() -> FolderModels:
 
 
 def foreign() -> tuple[Foreign, ...]:
-    """Return the kinds of bytes that come from other people."""
     from grpo_core.foreign.gate import Foreign
 
     recordings = ("known", "open", "refresh", "recorded_series", "examination", "swept", "columns")
@@ -128,7 +119,6 @@ def foreign() -> tuple[Foreign, ...]:
 
 
 def requests() -> dict[str, Answer]:
-    """Return the requests to a process that reads untrusted files, by name."""
     from grpo_core.trainers import recorded_jobs
     from grpo_core.trainers.columns import columns
     from grpo_core.trainers.hf.reading import model
@@ -143,7 +133,6 @@ def requests() -> dict[str, Answer]:
 
 
 def packed() -> dict[str, type]:
-    """Return the dataclasses that answer these requests, by their names in the format."""
     from grpo_core.foreign.recording import Completions, Report, Texts
     from grpo_core.foreign.trajectory import ToolCall, Trajectory, Turn
     from grpo_core.trainers.audit.put_right import Moved, PutRight

@@ -128,7 +128,6 @@ def logged_as(series: str, logged: Iterable[str]) -> list[str]:
 
 
 def of_table(table: Completions) -> dict[str, float]:
-    """Return the numbers that follow from the table of completions."""
     counted = np.ones(len(table.rewards), bool) if table.counted is None else table.counted
     scored = counted & np.isfinite(table.rewards)
     values: dict[str, float] = {}
@@ -203,7 +202,6 @@ def of_reports(reports: Sequence[Report]) -> dict[str, float]:
 
 
 def metric(name: str) -> Metric:
-    """Return the description of a series of a recorded run."""
     if name.startswith(TRAINER):
         plain = name.removeprefix(TRAINER)
         return Metric(

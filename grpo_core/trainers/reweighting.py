@@ -18,7 +18,7 @@ from grpo_core.errors import GrpoError
 from grpo_core.parsing import ParseError, csv_lines
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
-from grpo_core.trainers.claims.reweighted import Reweighted
+from grpo_core.trainers.claims.put_right import Reweighted
 from grpo_core.trainers.importers.trl_table import weighted
 
 FOLLOWS = 1e-3
@@ -45,7 +45,6 @@ def reweighted(step: Step, weights: Sequence[float], parts: np.ndarray | None = 
     """Return ``step`` with its reward functions summed under other ``weights``, and the resulting advantages.
 
     Args:
-        step: a recorded update with reward parts.
         weights: one for each of the K reward functions.
         parts: other scores, (B, K). By default those of the record.
     """

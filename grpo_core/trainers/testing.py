@@ -105,7 +105,7 @@ def check_source(name: str, path: Path) -> None:
     Every update is read and sent as to another process. A file is then cut at several lengths: a reader may read what
     is left, or raise an error with a message for the user, but no other error.
     """
-    assert importer_for(path) is IMPORTERS[name]
+    assert importer_for(path) == name
     source = open_source(path)
     assert len(source) and len(source.labels) == len(source) and source.title
     _read_all(source)

@@ -60,7 +60,6 @@ def collected(folder: Path, opened: Opened) -> Iterator[Result]:
     """Yield the series of every run of the sweep in ``folder`` that has a trace, in order.
 
     Args:
-        folder: folder of the sweep.
         opened: function that opens a trace in the process for untrusted files.
 
     Raises:

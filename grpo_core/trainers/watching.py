@@ -13,9 +13,9 @@ from grpo_core.foreign.recording import Source
 from grpo_core.foreign.source import RemoteSource
 from grpo_core.text import tr
 from grpo_core.trainers.audit.audit import Auditing
-from grpo_core.trainers.audit.cause import SUSPECTED
+from grpo_core.trainers.audit.causes import SUSPECTED
 from grpo_core.trainers.health.diagnose import Diagnosing
-from grpo_core.trainers.health.finding import Diagnosis, Finding
+from grpo_core.trainers.health.finding import Diagnosis
 from grpo_core.trainers.health.grade import Grade
 
 AUDIT = "audit"
@@ -28,11 +28,8 @@ class Event:
 
     Attributes:
         name: name of the check, or :data:`AUDIT`.
-        title: what is wrong.
-        grade: severity.
         step: the trainer's number for the newest update.
         began: the trainer's number for the update in which it began; None if unknown.
-        ended: whether it has been resolved.
         what: what was observed, in sentences; empty if it has ended.
         change: what to change, in a sentence; empty if unknown.
     """
@@ -48,7 +45,6 @@ class Event:
 
     @property
     def line(self) -> str:
-        """The event as a single line of text."""
         if self.ended:
             return tr("Step {step}: no longer found: {title}").format(step=self.step, title=self.title)
         head = tr("Step {step}: {title} ({grade}).").format(step=self.step, title=self.title, grade=self.grade.word)
@@ -64,7 +60,6 @@ class Watch:
     """A recorded run that is checked repeatedly, with everything found out about it so far.
 
     Attributes:
-        source: the run as last read.
         diagnosis: diagnosis of its updates; None before the first check.
         ended: set when the stop condition of the caller is met.
         read_at: time at which new data was last read, by ``time.monotonic``.
@@ -88,12 +83,10 @@ class Watch:
 
     @property
     def worst(self) -> Grade | None:
-        """The worst grade of the current findings, or None if there are none."""
         return min((event.grade for event in self._found.values()), key=lambda grade: grade.rank, default=None)
 
     @property
     def found(self) -> int:
-        """The number of current findings, including a deviating loss."""
         return len(self._found)
 
     def reopen(self, source: Source) -> None:
@@ -141,7 +134,18 @@ class Watch:
     def _compared(self) -> Iterator[Event]:
         self.diagnosis = self._diagnosing.result(self.source.settings)
         newest = self.source.labels[-1]
-        now = {finding.check: _of_finding(finding, newest) for finding in self.diagnosis.findings}
+        now = {
+            one.check: Event(
+                name=one.check,
+                title=one.title,
+                grade=one.grade,
+                step=newest,
+                began=one.began,
+                what=one.sentence,
+                change=one.change,
+            )
+            for one in self.diagnosis.findings
+        }
         now |= self._departure(newest)
         before, self._found = self._found, now
         for name, event in now.items():
@@ -184,15 +188,3 @@ class Watch:
             change=causes[0].remedy if causes else "",
         )
         return {AUDIT: event}
-
-
-def _of_finding(finding: Finding, newest: int) -> Event:
-    return Event(
-        name=finding.check,
-        title=finding.title,
-        grade=finding.grade,
-        step=newest,
-        began=finding.began,
-        what=finding.sentence,
-        change=finding.change,
-    )

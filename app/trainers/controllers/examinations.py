@@ -52,7 +52,6 @@ class Examinations(QObject):
 
     @Slot()
     def _on_runs(self) -> None:
-        """Discard the results for runs that have been closed."""
         kept = [run.id for run in self._workspace.runs]
         self._titles = {run: titles for run, titles in self._titles.items() if run in kept}
         self._examination.keep(kept)
@@ -77,7 +76,6 @@ class Examinations(QObject):
 
     @Slot()
     def _count(self) -> None:
-        """Show the number of findings on the panel's tab."""
         run = self._workspace.run
         self._window.docks[DIAGNOSIS.id].set_count(0 if run is None else len(self._problems(run.id)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,20 +60,17 @@ class ModelExports:
         """Continue from the checkpoint in ``folder`` in a new run, or report why that is impossible."""
         path = library.new_path(self._program.run_manager.folder, folder.name)
         title = tr("Loading {name}").format(name=folder.name)
-        self._program.run_files.create(title, lambda poll: take_up(folder, path), self._program.runs.open_own)
+        opened = partial(self._program.runs.open_own, path)
+        self._program.run_files.create(title, lambda poll: take_up(folder, path), opened)
 
     def ask_trl_script(self) -> None:
-        """Ask for a file, and write the current settings to it as a script for TRL."""
         suggestion = str(Path.home() / "train.py")
         target = self._program.exports.ask_file(tr("Export as TRL script"), suggestion, SCRIPTS)
         if target is not None:
             self.write_trl_script(target)
 
     def write_trl_script(self, path: Path) -> None:
-        """Write the current settings as a script for TRL, with the recorder next to it.
-
-        Report features that TRL lacks.
-        """
+        """Write the current settings as a script for TRL with the recorder next to it, or say what TRL lacks."""
         try:
             text = script(self._program.workspace.editing.wanted)
         except GrpoError as error:

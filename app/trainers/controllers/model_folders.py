@@ -41,11 +41,7 @@ class ModelFolders(FileTasks):
         self.start(title, partial(self._looked_at, path), self._on_looked_at)
 
     def _looked_at(self, path: Path, poll: Poll) -> tuple[ModelFiles, str]:
-        """Read what the window shows about the model at ``path``, and check that it fits into memory.
-
-        Returns:
-            The model's files, and a message about the generation settings that are ignored.
-        """
+        """Return the model's files and a note on ignored generation settings, if it fits into memory."""
         other = self._program.pythons.usable(requirements(str(path)), gpu=False)
         if other is None and any(find_spec(name) is None for name in ("torch", "transformers", "peft")):
             raise GrpoError(NO_TRANSFORMERS)

@@ -22,10 +22,7 @@ if TYPE_CHECKING:
     from grpo_core.trainers.importers.series_cache import SeriesCache
 
 SOON_MS, LATER_MS = 2_000, 15_000
-"""Minimum and maximum number of milliseconds between two checks of the folder.
-
-It is checked more often while it grows.
-"""
+"""Minimum and maximum number of milliseconds between two checks of the folder, the minimum while it grows."""
 IN_THREAD = 32
 """Maximum number of updates that are computed in a thread, because starting a process would take longer."""
 LEAST_KEPT = 32
@@ -45,9 +42,6 @@ Found: TypeAlias = tuple[int, Source | None, bool]
 
 class RecordedFollower(QObject):
     """Follows a recorded run until it is closed.
-
-    Attributes:
-        run: the run.
 
     Signals:
         grown: emitted with the follower when the run has more updates than before.
@@ -87,11 +81,9 @@ class RecordedFollower(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether series are being computed or the folder is being read."""
         return self._runner.busy or self._looks.busy
 
     def start(self) -> None:
-        """Compute the series, and check the folder periodically."""
         if self.run.source.partial:
             self.look()
         else:
@@ -142,7 +134,6 @@ class RecordedFollower(QObject):
 
     @Slot()
     def look(self) -> None:
-        """Check the folder in a thread."""
         if not self._looks.busy:
             self._timer.setInterval(min(self._timer.interval() * 2, LATER_MS))  # unless there is something new
             self._looks.start(partial(_looked, self.run.source, self._stamp))

@@ -29,16 +29,10 @@ if TYPE_CHECKING:
 
 TRIED = 20
 """Number of updates at the end of a run, at least one of which must be readable."""
-READING = "recorded"
-"""Id of the message shown while a run is being read."""
-PREPARING = "recorded update"
-"""Id of the message shown while an update is being read."""
-SERIES = "recorded series"
-"""Id of the message shown while series are being computed."""
+READING, PREPARING, SERIES, NOTES = "recorded", "recorded update", "recorded series", "recorded notes"
+"""Ids of the messages shown while a run, an update or series are being read, and of that about defects of a run."""
 COLUMNS = "columns of"
 """Beginning of the id of the message about a table whose columns are not recognised; its path follows."""
-NOTES = "recorded notes"
-"""Id of the message about defects in the run opened last."""
 Refusal: TypeAlias = "tuple[str, list[Column]]"
 """The reason why a table was not opened, and its columns, of which the user can say what they mean."""
 
@@ -65,14 +59,12 @@ class RecordedRuns(QObject):
 
     @cached_property
     def cache(self) -> SeriesCache:
-        """The cached numbers of recorded runs."""
         from grpo_core.trainers.importers.series_cache import SeriesCache  # with all importers, 20 ms of the start
 
         return SeriesCache(self._program.paths.cache / "recorded")
 
     @property
     def busy(self) -> bool:
-        """Whether a run is being read or computed."""
         return self._tasks.busy or self._approach.busy or any(follower.busy for follower in self.followers.values())
 
     def open(self, path: Path, otherwise: Callable[[Path], object], columns: str = "", table: str = "") -> None:
@@ -84,6 +76,7 @@ class RecordedRuns(QObject):
         already = next((x for x in known if place in (x.path.resolve(), (x.path / "trace.json").resolve())), None)
         if already is not None:
             self._run_manager.show(already)
+            self._program.window.leave_alone()
         elif self._tasks.busy:
             self._tasks.when_idle(partial(self.open, path, otherwise, columns, table))
         else:
@@ -133,7 +126,6 @@ class RecordedRuns(QObject):
 
     @Slot()
     def _on_approach(self) -> None:
-        """Show or remove the message that an update is being read."""
         if self._approach.goal is None:
             self._patience.stop()
             self._messages.remove(PREPARING)
@@ -148,7 +140,6 @@ class RecordedRuns(QObject):
             self._messages.post(Message(text=text, severity=Severity.INFO, id=PREPARING))
 
     def _say_notes(self, run: RecordedRun) -> None:
-        """Report which parts of a run are truncated, repeated, missing or omitted."""
         if run.note:
             text = tr("{title}: {notes}").format(title=run.title, notes=run.note)
             another = BarAction(text=tr("Open another run of it"), run=partial(self._ask_sibling, run), closes=False)
@@ -160,7 +151,6 @@ class RecordedRuns(QObject):
             self._messages.remove(NOTES)
 
     def _ask_sibling(self, run: RecordedRun) -> None:
-        """Ask which of the other runs in a database to open, and open it."""
         siblings = {path.name: path for path in run.source.siblings}
         name, accepted = QInputDialog.getItem(
             self._messages.window(), tr("Open another run"), tr("Runs, the newest first"), list(siblings), 0, False
@@ -169,7 +159,6 @@ class RecordedRuns(QObject):
             self.open(siblings[name], lambda _: None)
 
     def _ask_columns(self, path: Path, otherwise: Callable[[Path], object], columns: Sequence[Column]) -> None:
-        """Ask what the columns of a table mean, and open it with the answer."""
         from app.trainers.columns_dialog import ColumnsDialog
         from grpo_core.trainers.columns import key_of
 
@@ -190,7 +179,6 @@ class RecordedRuns(QObject):
 
     @Slot(object, int, int)
     def _on_progressed(self, follower: RecordedFollower, done: int, count: int) -> None:
-        """Show how many updates of a long run are in its series."""
         if done >= count:
             self._messages.remove(SERIES)
             return
@@ -215,10 +203,7 @@ class RecordedRuns(QObject):
             self._workspace.move_to(place)
 
     def _place_in(self, old: RecordedRun, fresh: RecordedRun) -> int | None:
-        """Return the position of the current update in the run that replaces ``old``.
-
-        None means the last position, and is also returned if the run does not contain that update.
-        """
+        """Return the place of the current update in the run that replaces ``old``. None: the last, or it is gone."""
         if self._workspace.following or not old.source.partial:
             return None
         label = old.trainer_step(self._workspace.cursor.step)
@@ -226,7 +211,6 @@ class RecordedRuns(QObject):
 
     @Slot()
     def _on_runs(self) -> None:
-        """Stop following closed runs."""
         open_here = {run.id for run in self._workspace.runs}
         for gone in self.followers.keys() - open_here:
             follower = self.followers.pop(gone)
@@ -248,10 +232,6 @@ def _read(
 
     Return None for a file that no importer knows, unless its name shows that another program wrote it. A table that
     cannot be opened is tried once more with what is ``remembered`` of its columns.
-
-    Raises:
-        GrpoError: it cannot be read; the message says why.
-        Cancelled: ``poll`` raised it.
     """
     from grpo_core.trainers.columns import is_table, key_of
 
@@ -290,7 +270,6 @@ def _opened(
 
 
 def _is_readable(source: Source, number: int) -> bool:
-    """Return whether an update can be read, with or without its tokens."""
     try:
         prepare(source, Cursor(step=number))
     except RunFileError:

@@ -15,9 +15,6 @@ from grpo_core.text import tr
 class MyRunPanel(RunsPanel):
     """Buttons that open a folder, a file or the clipboard, above the last runs. Anything can also be dropped.
 
-    Attributes:
-        buttons: the buttons, in order.
-
     Signals:
         folder_wanted, file_wanted: ask for a folder or a file, and open it.
         paste_wanted: open what is on the clipboard.
@@ -53,5 +50,4 @@ class MyRunPanel(RunsPanel):
         self.column.addLayout(row)
 
     def focus_picture(self) -> None:
-        """Move the keyboard focus to the first button."""
         self.buttons[0].setFocus(Qt.FocusReason.OtherFocusReason)

@@ -6,12 +6,11 @@ record itself shows that a tensor is wrong, the cause is searched for (``causes.
 
 from __future__ import annotations
 
-import dataclasses
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from grpo_core.errors import NotRecordedError, RunFileError, SettingsError
 from grpo_core.foreign.recording import Source
 from grpo_core.record import Step
 from grpo_core.trainers.audit import causes, compare, given, remainder
-from grpo_core.trainers.audit.cause import NAMED, SUSPECTED, Cause
+from grpo_core.trainers.audit.causes import NAMED, SUSPECTED, Cause
 from grpo_core.trainers.audit.compare import Comparison
 from grpo_core.trainers.audit.put_right import PutRight, first_named, put_right
 from grpo_core.trainers.changes.figures import Figure, figures
@@ -27,7 +26,6 @@ from grpo_core.trainers.changes.given import RECORDED
 from grpo_core.trainers.changes.numbers import Update
 from grpo_core.trainers.changes.precision import Precision
 
-T = TypeVar("T")
 KEPT = 20_000_000
 """Maximum number of values in cached updates.
 
@@ -40,12 +38,10 @@ class StepAudit:
     """The findings of an audit for one update: each of the trainer's numbers next to the recomputed one.
 
     Attributes:
-        position: its position, counted from 1.
-        label: the trainer's number for the update.
         comparisons: every number of the trainer compared with ours.
         skipped: the reason why a comparison was not possible; empty if all were.
         precision: precision of log-probabilities in the file, if lower than the trainer's; otherwise None.
-        measured: measurements of the tensors that the loss takes as given; empty for an unreadable update.
+        measured: measurements of the tensors that the loss takes as given; None for an unreadable update.
         figures: the trainer's own metrics, compared with those that follow from the record.
     """
 
@@ -54,7 +50,7 @@ class StepAudit:
     comparisons: tuple[Comparison, ...] = ()
     skipped: str = ""
     precision: Precision | None = None
-    measured: tuple[given.Measured, ...] = ()
+    measured: given.Measured | None = None
     figures: tuple[Figure, ...] = ()
 
     @property
@@ -68,11 +64,9 @@ class Audit:
     """The audit of a complete run.
 
     Attributes:
-        steps: the audited updates.
         causes: causes of deviations, and those evident from the record itself, in order of priority.
         remainder: sentence that describes the pattern of unexplained deviations; empty if there are none.
         first_pass: number of tokens whose old log-probabilities were compared with those of the first pass.
-        figures: the trainer's own metrics, compared with those that follow from the record.
         put_right: the first deviating update compared with itself after correcting the named cause; None if no cause is
             named.
     """
@@ -100,7 +94,6 @@ class Audit:
 
     @property
     def compared(self) -> int:
-        """Number of comparisons."""
         return sum(len(step.comparisons) for step in self.steps)
 
     @property
@@ -135,7 +128,6 @@ def audit(
     """Recompute updates of a recorded run, compare them, and search for the causes of deviations.
 
     Args:
-        run: the recorded run.
         positions: updates to audit, counted from 1; by default all.
         progress: called with (updates done, total number of updates) after each update.
     """
@@ -149,11 +141,7 @@ def audit(
 
 
 class Auditing:
-    """An audit that processes one update after another.
-
-    Attributes:
-        updates: the run's updates, read on demand.
-    """
+    """An audit that processes one update after another."""
 
     def __init__(self, run: Source) -> None:
         self.updates = Updates(run)
@@ -173,35 +161,64 @@ class Auditing:
         if run is not None:
             self.updates.begin_anew(run, position)
         label = self.updates.run.labels[position - 1]
-        self._taken[position] = dataclasses.replace(
-            _step_audit(self.updates, position),
-            measured=self.updates.readable(position, lambda update: (given.measured(update, label),)),
-            figures=self.updates.readable(position, lambda update: tuple(figures(update))),
+        try:
+            update = self.updates.read(position)
+        except (RunFileError, NotRecordedError) as error:
+            self._taken[position] = StepAudit(position=position, label=label, skipped=str(error))
+            return
+        skipped, comparisons = update.skipped, compare.advantages(update)
+        try:
+            comparisons += compare.losses(update)
+        except (RunFileError, SettingsError) as error:  # the record lacks what its settings need
+            skipped = str(error)
+        measured, shown = None, list[Figure]()
+        with suppress(SettingsError):
+            measured = given.measured(update, label)
+            shown = list(figures(update))
+        self._taken[position] = StepAudit(
+            position=position,
+            label=label,
+            comparisons=tuple(comparisons),
+            skipped=skipped,
+            precision=update.precision,
+            measured=measured,
+            figures=tuple(shown),
         )
 
     @np.errstate(all="ignore")
     def result(self) -> Audit:
-        """Return the audit of the updates processed so far, with the causes of deviations."""
         steps = [self._taken[position] for position in sorted(self._taken)]
-        measured = [one for step in steps for one in step.measured]
+        measured = [step.measured for step in steps if step.measured is not None]
         seen = [one for step in steps for one in step.figures]
-        found = list(_causes(self.updates, steps, measured))
+        found: list[Cause] = []
+        for what in ("advantage", "loss"):
+            compared = [
+                causes.Departing(position=step.position, label=step.label, excess=max(each))
+                for step in steps
+                if (each := [c.excess for c in step.comparisons if c.what == what])
+            ]
+            found += causes.of_departures(what, compared, self.updates.read)
+        found += given.misplaced(measured, self.updates.trainer_values)
         if not _explained(found, "loss"):
             found += given.other_ratios(seen)
         unexplained = [what for what in ("advantage", "loss") if not _explained(found, what)]
         shape = remainder.shape([[c for c in step.comparisons if c.what in unexplained] for step in steps])
+        righted = None
+        if (claim := first_named(found)) is not None:
+            first = next(step for step in steps if any(c.what == claim.what for c in step.departing))
+            righted = put_right(claim, self.updates.read(first.position), first.label)
         return Audit(
             steps=tuple(steps),
             causes=tuple(sorted(found, key=lambda cause: cause.grade == SUSPECTED)),
             remainder=shape,
             first_pass=sum(u.old[RECORDED].count for u in measured if u.old),
             figures=tuple(seen),
-            put_right=_put_right(self.updates, steps, found),
+            put_right=righted,
         )
 
 
 class Updates:
-    """The updates of a run, read on demand, with a cache and notes on unreadable ones.
+    """The updates of a run, read on demand, with a cache.
 
     Attributes:
         run: the run from which they are read.
@@ -210,7 +227,7 @@ class Updates:
 
     def __init__(self, run: Source) -> None:
         self.run = run
-        self._kept: OrderedDict[int, tuple[Update, str]] = OrderedDict()
+        self._kept: OrderedDict[int, Update] = OrderedDict()
         self._size = 0
         self.trainer_values: dict[str, Any] = {}
 
@@ -218,10 +235,10 @@ class Updates:
         """Read from ``run``, which has newer data, and discard the cached update at ``position``."""
         self.run = run
         known = self._kept.pop(position, None)
-        self._size -= 0 if known is None else _size(known[0].step)
+        self._size -= 0 if known is None else _size(known.step)
 
-    def read(self, position: int) -> tuple[Update, str]:
-        """Return the update, and the reason why its losses cannot be compared, which is empty if they can.
+    def read(self, position: int) -> Update:
+        """Return the update at ``position``, counted from 1.
 
         Raises:
             RunFileError, NotRecordedError: it cannot be read.
@@ -231,79 +248,29 @@ class Updates:
             if position > 1:
                 with suppress(RunFileError, NotRecordedError):
                     known = self._kept.get(position - 1)
-                    before = self.run.step(position - 1) if known is None else known[0].step
+                    before = self.run.step(position - 1) if known is None else known.step
             step, skipped, theirs = self.run.step(position), self.run.incomplete(position), None
             try:
                 theirs = None if skipped else self.run.losses(position)
             except (RunFileError, SettingsError) as error:
                 skipped = str(error)
-            update = Update(
+            self._kept[position] = Update(
                 step=step,
                 theirs=theirs,
+                skipped=skipped,
                 processes=self.run.processes,
                 previous=before,
                 reports={report.step: report.numbers for report in self.run.reports(position)},
             )
-            self._kept[position] = update, skipped
             self.trainer_values = self.trainer_values or step.settings.recorded.trainer_values
             self._size += _size(step)
             while self._size > KEPT and len(self._kept) > 2:
-                self._size -= _size(self._kept.popitem(last=False)[1][0].step)
+                self._size -= _size(self._kept.popitem(last=False)[1].step)
         return self._kept[position]
-
-    def update(self, position: int) -> Update:
-        """Return the update at ``position``, whether or not its losses can be compared.
-
-        Raises:
-            RunFileError, NotRecordedError: it cannot be read.
-        """
-        return self.read(position)[0]
-
-    def readable(self, position: int, make: Callable[[Update], tuple[T, ...]]) -> tuple[T, ...]:
-        """Return what ``make`` returns for an update, or nothing for an unreadable one."""
-        try:
-            return make(self.update(position))
-        except (RunFileError, NotRecordedError, SettingsError):
-            return ()
 
 
 def _size(step: Step) -> int:
     return int(step.mask.size) * (2 * len(step.logp) + 4)
-
-
-def _step_audit(updates: Updates, position: int) -> StepAudit:
-    label = updates.run.labels[position - 1]
-    try:
-        update, skipped = updates.read(position)
-    except (RunFileError, NotRecordedError) as error:
-        return StepAudit(position=position, label=label, skipped=str(error))
-    comparisons = compare.advantages(update)
-    try:
-        comparisons += compare.losses(update)
-    except (RunFileError, SettingsError) as error:  # the record lacks what its settings need
-        skipped = str(error)
-    return StepAudit(
-        position=position, label=label, comparisons=tuple(comparisons), skipped=skipped, precision=update.precision
-    )
-
-
-def _causes(updates: Updates, steps: Sequence[StepAudit], measured: Sequence[given.Measured]) -> Iterator[Cause]:
-    for what in ("advantage", "loss"):
-        compared = [
-            causes.Departing(position=step.position, label=step.label, excess=max(each))
-            for step in steps
-            if (each := [c.excess for c in step.comparisons if c.what == what])
-        ]
-        yield from causes.of_departures(what, compared, updates.update)
-    yield from given.misplaced(measured, updates.trainer_values)
-
-
-def _put_right(updates: Updates, steps: Sequence[StepAudit], found: Sequence[Cause]) -> PutRight | None:
-    claim = first_named(found)
-    if claim is None:
-        return None
-    first = next(step for step in steps if any(c.what == claim.what for c in step.departing))
-    return put_right(claim, updates.update(first.position), first.label)
 
 
 def _explained(found: Iterable[Cause], what: str) -> bool:

@@ -1,4 +1,4 @@
-"""Search for causes of deviations: found in some updates, verified on all, then classified and graded."""
+"""Causes of deviations, and the search for them: found in some updates, verified on all, then classified and graded."""
 
 from __future__ import annotations
 
@@ -7,15 +7,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grpo_core.trainers.audit.cause import NAMED, POSSIBLE, Cause
+from grpo_core.claims.claim import told
+from grpo_core.text import tr
 from grpo_core.trainers.audit.solver import Explanation, Search, alike
 from grpo_core.trainers.changes import of_advantage, of_loss
 from grpo_core.trainers.changes.numbers import Numbers, Update
 from grpo_core.trainers.changes.numbers import of_advantage as advantage_numbers
 from grpo_core.trainers.changes.numbers import of_loss as loss_numbers
-from grpo_core.trainers.claims.causes import Done, Explained, settings_of
-from grpo_core.trainers.claims.effects import effects, sides
+from grpo_core.trainers.claims.causes import Done, Explained, Misplaced, Remedy, done_in, settings_of
+from grpo_core.trainers.claims.effects import Effect, effects, sides
 
+NAMED, POSSIBLE, SUSPECTED = "named", "possible", "suspected"
+"""Grades of a cause.
+
+In order: it explains all numbers up to rounding, and no other equally simple cause does; it is one of several equally
+simple causes that do; the record suggests it although the loss agrees.
+"""
 SEARCHED, ENOUGH = 8, 4
 """Maximum and minimum number of updates in which causes are searched for.
 
@@ -31,11 +38,60 @@ CLEAR = 3.0
 
 
 @dataclass(frozen=True, kw_only=True)
+class Cause:
+    """One cause, or a class of causes that this run cannot distinguish.
+
+    Attributes:
+        claims: the claims, one for each cause of the class, the simplest first.
+        since: the trainer's number for the first affected update; None if that is the first update of the run.
+        until: the trainer's number for the last affected update; None if that is the last update of the run.
+        residual: largest remaining difference, relative to the rounding tolerance; None if not measured.
+        effects: the claims about the pushes on tokens under the first cause of the class.
+    """
+
+    grade: str
+    claims: tuple[Explained | Misplaced, ...]
+    since: int | None = None
+    until: int | None = None
+    residual: float | None = None
+    effects: tuple[Effect, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(done.cause for claim in self.claims for done in done_in(claim)))
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Sentences about what was done, one for each cause of the class."""
+        return tuple(dict.fromkeys(claim.words() for claim in self.claims))
+
+    @property
+    def effect(self) -> str:
+        """Sentences about the pushes on tokens under the cause. Empty if they cannot be computed."""
+        return told(self.effects)
+
+    @property
+    def remedy(self) -> str:
+        """Sentence about the setting, or the line of the trainer's script, that would correct the cause."""
+        return Remedy(cause=self.claims[0]).words()
+
+    @property
+    def when(self) -> str:
+        """Sentence about the updates that the cause affects. Empty if it affects all."""
+        if self.since is None and self.until is None:
+            return ""
+        if self.until is None:
+            return tr("From step {since} on.").format(since=self.since)
+        if self.since is None:
+            return tr("Up to step {until}.").format(until=self.until)
+        return tr("From step {since} to step {until}.").format(since=self.since, until=self.until)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Departing:
     """An update whose numbers of one kind have been compared.
 
     Attributes:
-        position: its position, counted from 1.
         label: the trainer's number for the update.
         excess: the largest difference, relative to the rounding tolerance; if it is above 1, the update deviates.
     """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grpo_core.trainers.audit.cause import NAMED, SUSPECTED, Cause
+from grpo_core.trainers.audit.causes import NAMED, SUSPECTED, Cause
 from grpo_core.trainers.changes import given
 from grpo_core.trainers.changes.figures import Figure, added_length, clipped_at_first
 from grpo_core.trainers.changes.given import RECORDED, Prefixes, Sums
@@ -103,7 +103,6 @@ def misplaced(updates: Sequence[Measured], settings: Mapping[str, object]) -> It
 def _cause(
     name: str, *, detail: str = "", values: tuple[float, ...] = (), since: int | None = None, sure: bool = True
 ) -> Cause:
-    """Return a cause with its variant, its numbers, and the trainer's number for the first affected update."""
     claim = Misplaced(done=Done(cause=name, values=values, detail=detail))
     return Cause(grade=NAMED if sure else SUSPECTED, claims=(claim,), since=since)
 

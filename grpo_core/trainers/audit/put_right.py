@@ -11,7 +11,7 @@ from grpo_core.claims.pushes import Pair
 from grpo_core.errors import GrpoError
 from grpo_core.explain import Numbers
 from grpo_core.text import tr
-from grpo_core.trainers.audit.cause import NAMED, Cause
+from grpo_core.trainers.audit.causes import NAMED, Cause
 from grpo_core.trainers.changes.numbers import Update
 from grpo_core.trainers.claims.causes import Explained
 from grpo_core.trainers.claims.effects import side_by_side
@@ -55,7 +55,6 @@ class PutRight:
 
     @property
     def title(self) -> str:
-        """A heading that names the update and the pass."""
         return tr("Step {step}, pass {number}, as it was recorded and with the cause corrected:").format(
             step=self.step, number=self.number
         )

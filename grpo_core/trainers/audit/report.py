@@ -11,7 +11,7 @@ from grpo_core.errors import NotRecordedError
 from grpo_core.foreign.recording import Source
 from grpo_core.text import plural, tr
 from grpo_core.trainers.audit.audit import Audit
-from grpo_core.trainers.audit.cause import NAMED, SUSPECTED, Cause
+from grpo_core.trainers.audit.causes import NAMED, SUSPECTED, Cause
 from grpo_core.trainers.audit.compare import Comparison
 from grpo_core.trainers.audit.put_right import PutRight
 from grpo_core.typeset import plain
@@ -29,7 +29,6 @@ def why_not(source: Source) -> str:
 
 
 def as_text(source: Source, result: Audit) -> str:
-    """Return the audit in sentences."""
     head = plural(
         "{title}: {source}, {count} update, {compared} numbers compared.",
         "{title}: {source}, {count} updates, {compared} numbers compared.",
@@ -143,7 +142,6 @@ def _given(result: Audit) -> Iterator[str]:
 
 
 def as_json(source: Source, result: Audit) -> dict[str, Any]:
-    """Return the audit as JSON-serializable values."""
     departing = result.first
     first = None
     if departing is not None:

@@ -43,6 +43,7 @@ SLACK = 1.5
 """Maximum deviation under an explanation, as a multiple of the rounding tolerance."""
 
 Measure = Callable[[Update, Apply | None, np.ndarray | None], Numbers | None]
+Changes = tuple[tuple[Change, Parameters], ...]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,12 +52,10 @@ class Explanation:
 
     Attributes:
         changes: changes with their parameters, in the order in which they are applied; empty for a factor alone.
-        factor: the factor; None if there is none.
-        value: value of the factor.
         cost: its complexity, lower for fewer and rounder numbers.
     """
 
-    changes: tuple[tuple[Change, Parameters], ...] = ()
+    changes: Changes = ()
     factor: Factor | None = None
     value: float = 1.0
     cost: float = 0.0
@@ -73,7 +72,6 @@ class Search:
     Attributes:
         updates: updates to search, those with the largest deviations first.
         measure: function that computes the numbers of an update under a change.
-        changes, factors: candidates.
     """
 
     def __init__(
@@ -85,7 +83,7 @@ class Search:
         self.base = [numbers for update in updates if (numbers := measure(update, None, None)) is not None]
         self.changes = [change for change in changes if change.starts or self._acts(change)]
 
-    def explanations(self, *, pairs: bool = True) -> list[Explanation]:
+    def explanations(self, *, pairs: bool) -> list[Explanation]:
         """Return all explanations found, the simplest first. Empty if there are none."""
         alone: tuple[Callable[[], Iterator[Explanation]], ...] = (self._single, self._with_numbers)
         if any(update.rounding > SINGLE or update.precision is not None for update in self.updates):
@@ -142,7 +140,7 @@ class Search:
             if one.part == other.part or (one.starts and other.starts):
                 continue
             if not one.starts and not other.starts:
-                changes: tuple[tuple[Change, Parameters], ...] = ((one, ()), (other, ()))
+                changes: Changes = ((one, ()), (other, ()))
                 found = all(explains(self._measured(changes, tried)) for tried in (self.updates[:1], self.updates))
                 each = [Explanation(changes=changes, cost=2.0)] if found else []
             else:
@@ -159,47 +157,50 @@ class Search:
             return squares(self._residuals(((change, ()),), few))
         return min(squares(self._residuals(((change, start),), few)) for start in change.starts)
 
-    def _factored(self, changes: tuple[tuple[Change, Parameters], ...]) -> Iterator[Explanation]:
+    def _factored(self, changes: Changes) -> Iterator[Explanation]:
         numbers = self.predicted(Explanation(changes=changes))
         if numbers is None or sum(len(each.theirs) for each in numbers) < 3:
             return
         for each in self.factors:
+
+            def fits(value: Parameters, by: Factor = each) -> bool:
+                return explains([each.scaled(by.columns, value[0]) for each in numbers])
+
             found = factor(numbers, each.columns)
-            if found is None or abs(found - 1) < 1e-6 or not self._scaled(numbers, each, (found,)):
+            if found is None or abs(found - 1) < 1e-6 or not fits((found,)):
                 continue
-            (value,) = rounded((found,), lambda p, each=each: self._scaled(numbers, each, p))  # type: ignore[misc]
+            (value,) = rounded((found,), fits)
             if value == 0.0 and each.name == "beta":  # a separate change
                 continue
             cost = len(changes) + (WRITTEN if is_round((value,)) else FITTED)
             yield Explanation(changes=changes, factor=each, value=value, cost=cost)
 
-    def _scaled(self, numbers: Sequence[Numbers], by: Factor, value: Parameters) -> bool:
-        return explains([each.scaled(by.columns, value[0]) for each in numbers])
-
-    def _fitted(self, before: tuple[tuple[Change, Parameters], ...], change: Change) -> Iterator[Explanation]:
-        """Yield the change with its best-fitting parameters, if they explain the numbers."""
+    def _fitted(self, before: Changes, change: Change) -> Iterator[Explanation]:
+        """Yield the change with its best-fitting parameters, if they explain the numbers and change any of them."""
 
         def residuals(p: Parameters, updates: Sequence[Update]) -> np.ndarray | None:
             return self._residuals((*before, (change, p)), updates)
+
+        def measured(p: Parameters, updates: Sequence[Update]) -> list[Numbers] | None:
+            return self._measured((*before, (change, p)), updates)
 
         few, count = self.updates[:FEW], len(change.starts[0])
         if sum(len(each.theirs) for each in self.base) <= count + 1:
             return
         start = followed(lambda p: residuals(p, few), change.starts, change.low, change.high)
-        if not self._fits(before, change, start, few):
+        if not explains(measured(start, few)):
             return
         best = followed(lambda p: residuals(p, self.updates), (start,), change.low, change.high)
-        if not self._fits(before, change, best, self.updates):
+        if not explains(measured(best, self.updates)):
             return
-        values = rounded(best, lambda p: self._fits(before, change, p, self.updates))
-        if not self._differs(before, change, values):
+        values = rounded(best, lambda p: explains(measured(p, self.updates)))
+        without, numbers = self.predicted(Explanation(changes=before)), measured(values, self.updates)
+        if without is not None and numbers is not None and alike(without, numbers):
             return
         cost = len(before) + (WRITTEN if is_round(values) else FITTED) + FURTHER * (count - 1)
         yield Explanation(changes=(*before, (change, values)), cost=cost)
 
-    def _residuals(
-        self, changes: tuple[tuple[Change, Parameters], ...], updates: Sequence[Update]
-    ) -> np.ndarray | None:
+    def _residuals(self, changes: Changes, updates: Sequence[Update]) -> np.ndarray | None:
         """Return the differences relative to the original rounding tolerance.
 
         The tolerance of a change must not affect its fit.
@@ -208,17 +209,6 @@ class Search:
         if numbers is None:
             return None
         return np.concatenate([(n.ours - n.theirs) / b.allowed for n, b in zip(numbers, self.base, strict=False)])
-
-    def _fits(
-        self, before: tuple[tuple[Change, Parameters], ...], change: Change, p: Parameters, updates: Sequence[Update]
-    ) -> bool:
-        return explains(self._measured((*before, (change, p)), updates))
-
-    def _differs(self, before: tuple[tuple[Change, Parameters], ...], change: Change, p: Parameters) -> bool:
-        """Return whether the change has any effect after the changes before it."""
-        without = self.predicted(Explanation(changes=before))
-        numbers = self._measured((*before, (change, p)), self.updates)
-        return without is None or numbers is None or not alike(without, numbers)
 
     def _acts(self, change: Change) -> bool:
         numbers = self._discrete(change)
@@ -229,9 +219,7 @@ class Search:
             self._kept[id(change)] = self._measured(((change, ()),), self.updates)
         return self._kept[id(change)]
 
-    def _measured(
-        self, changes: tuple[tuple[Change, Parameters], ...], updates: Sequence[Update]
-    ) -> list[Numbers] | None:
+    def _measured(self, changes: Changes, updates: Sequence[Update]) -> list[Numbers] | None:
         apply = combined(*(change.bound(p) for change, p in changes))
         adding = [change.added for change, _ in changes if change.added is not None]
         found = []

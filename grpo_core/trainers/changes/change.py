@@ -27,7 +27,6 @@ class Change:
         starts: starting points for fitting its parameters; empty if it has none.
         low, high: bounds of every parameter.
         added: (N, M), an addition to each micro-batch's loss that a step cannot represent, if any.
-        detail: variant of the cause, for its description.
     """
 
     name: str
@@ -70,9 +69,8 @@ def under(step: Step, **switches: Any) -> Step:
     return dataclasses.replace(step, settings=dataclasses.replace(step.settings, objective=objective))
 
 
-def switched(name: str, part: str, detail: str = "", **switches: Any) -> Change:
-    """Return a change that sets ``switches`` in the objective."""
-    return Change(name=name, part=part, detail=detail, apply=lambda update, step, n, p: under(step, **switches))
+def switched(name: str, part: str, **switches: Any) -> Change:
+    return Change(name=name, part=part, apply=lambda update, step, n, p: under(step, **switches))
 
 
 def fitted(name: str, part: str, fields: tuple[str, ...], starts: tuple[Parameters, ...], **more: Any) -> Change:

@@ -43,7 +43,6 @@ class Figure:
 
     @property
     def agrees(self) -> bool:
-        """Whether the two values are equal."""
         return abs(self.ours - self.theirs) <= SAME * max(abs(self.ours), abs(self.theirs)) + 1e-5
 
 

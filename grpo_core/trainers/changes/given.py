@@ -129,7 +129,6 @@ class Prefixes:
     """Pairs of completions of a prompt whose first c ≥ 1 tokens are equal and whose next tokens differ.
 
     Attributes:
-        pairs: number of pairs.
         after: number of pairs with the same log-probability of the first differing token.
         before: number of pairs with different log-probabilities of the last equal token.
         longer, earlier: number of pairs with c ≥ 2, and of those with equal log-probabilities of the token before that.

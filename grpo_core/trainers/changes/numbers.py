@@ -42,16 +42,16 @@ class Update:
     """One recorded update.
 
     Attributes:
-        step: the update as recorded.
         theirs: (N, M), the trainer's loss of each micro-batch, NaN if not recorded; None if the losses cannot be
             compared.
-        processes: number of processes.
+        skipped: the reason why the losses cannot be compared; empty if they can.
         previous: the previous update; None for the first.
         reports: the trainer's reports, by its step number: name -> number.
     """
 
     step: Step
     theirs: np.ndarray | None = None
+    skipped: str = ""
     processes: int = 1
     previous: Step | None = None
     reports: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
@@ -102,7 +102,6 @@ class Numbers:
 
     @property
     def ours(self) -> np.ndarray:
-        """Our numbers, (K,)."""
         return np.asarray(self.columns @ self.coefficients)
 
     def scaled(self, columns: Sequence[int], by: float) -> Numbers:
@@ -126,7 +125,6 @@ def of_loss(update: Update, apply: Apply | None = None, added: np.ndarray | None
     """Compute the loss of each micro-batch.
 
     Args:
-        update: the update, with the trainer's losses.
         apply: the change to apply, if any.
         added: (N, M), an addition to each micro-batch's loss.
 

@@ -150,7 +150,6 @@ def _compared(update: Update, step: Step, n: int, p: Parameters, *, name: str) -
 
 
 def _twice(update: Update, step: Step, n: int, p: Parameters) -> Step:
-    """Normalise the advantages again over the whole batch."""
     again = under(step, baseline="batch_mean", std="batch")
     return dataclasses.replace(again, rewards=recompute.advantage(step))
 

@@ -243,7 +243,6 @@ def _padding_in_loss(update: Update, *, of_update: bool) -> np.ndarray:
     In padding, the ratio is 1 and the surrogate is the advantage. Without a KL there is no other term.
 
     Args:
-        update: the update.
         of_update: whether completions are padded to the longest of the update, or to the longest of their micro-batch.
     """
     step = update.step

@@ -42,7 +42,6 @@ class Precision:
 
     @property
     def name(self) -> str:
-        """Name of the precision, for use in a sentence."""
         if self.decimals is None:
             return tr("float16")
         return plural("{count} decimal", "{count} decimals", self.decimals).format(count=self.decimals)

@@ -97,7 +97,6 @@ def _is_uncorrected(settings: Settings) -> bool:
 
 
 def _passes(data: Run) -> Iterator[tuple[Step, int, np.ndarray]]:
-    """Yield each pass of each update, with the tokens used."""
     for step in _steps(data):
         yield from ((step, n, recompute.used(step, n)) for n in range(step.passes))
 
@@ -412,7 +411,6 @@ ADVICE: dict[str, Row] = {
             for step, n, used in _passes(data)
         )),
 }  # fmt: skip # table
-"""The kinds of claims in this module, by name."""
 
 
 class Advice(Tabled[Run]):

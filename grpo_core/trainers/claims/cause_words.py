@@ -17,7 +17,6 @@ class Words:
     Each string can contain ``{detail}``, ``{value}``, ``{set}`` and, for a clip, ``{low}``, ``{high}``.
 
     Attributes:
-        what: a sentence about what was done.
         remedy: a sentence about the setting, or the line of the trainer's script, that would correct it.
     """
 
@@ -272,4 +271,3 @@ CAUSES: dict[str, Words] = {
         remedy=tr("Divide the logits by the sampling temperature wherever log-probabilities are computed."),
     ),
 }  # fmt: skip # table, one row per line
-"""All causes, by name."""

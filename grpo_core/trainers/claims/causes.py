@@ -39,7 +39,6 @@ class Done:
     Attributes:
         cause: a key of ``CAUSES``.
         values: the parameters of a change, the value of a factor, or measurements of given tensors.
-        detail: variant of the cause.
         set: the configured values of the numbers that the cause changes, if any.
     """
 
@@ -210,7 +209,6 @@ class Remedy(Claim[Recorded]):
 
 
 def done_in(claim: Explained | Misplaced) -> tuple[Done, ...]:
-    """Return what the claim says was done."""
     return claim.done if isinstance(claim, Explained) else (claim.done,)
 
 

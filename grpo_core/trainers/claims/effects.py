@@ -102,7 +102,6 @@ COUNTS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 
 
 def counted(data: Sides, name: str) -> int:
-    """Return the number of tokens of one of the :data:`COUNTS`."""
     return int(COUNTS[name](*pushes(data, surrogate=name != "turned")[:2]).sum())
 
 
@@ -167,7 +166,6 @@ EFFECTS: dict[str, Kind[Sides]] = {
         ),
     ),
 }
-"""The kinds of claims in this module, by name."""
 
 
 class Effect(Tabled[Sides]):

@@ -20,7 +20,6 @@ from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.findings import Run, Seen, idle_groups
 from grpo_core.trainers.claims.hacks import HACKS
 from grpo_core.trainers.claims.links import LINKS
-from grpo_core.trainers.claims.logged import LOGGED
 from grpo_core.trainers.claims.measures import MEASURES
 from grpo_core.trainers.concepts import concept_of
 
@@ -263,7 +262,6 @@ def _not_finite_at(place: str) -> Kind[Run]:
 FAULTS: dict[str, Kind[Run]] = {
     **HACKS,
     **LINKS,
-    **LOGGED,
     **MEASURES,
     **{f"not_finite:{place}": _not_finite_at(place) for place in PLACES},
     "unscored": Kind(
@@ -330,7 +328,7 @@ FAULTS: dict[str, Kind[Run]] = {
         holds=lambda data, v: v.limit == data[0].settings.recorded.max_tokens,
     ),
 }
-"""The kinds of claims in this module, in ``hacks.py``, ``links.py``, ``logged.py`` and ``measures.py``, by name."""
+"""The kinds of claims in this module, in ``hacks.py``, ``links.py`` and ``measures.py``, by name."""
 
 
 class Fault(Tabled[Run]):

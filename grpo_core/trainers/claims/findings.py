@@ -30,7 +30,6 @@ class Seen(Completions):
 
     Attributes:
         label: the trainer's number for the update.
-        settings: settings of the training.
         step: the tokens; None if the source only contains text.
         mean_entropy: in nats per token; None if unknown.
         mean_length: mean number of tokens of the completions; None if unknown.
@@ -72,7 +71,6 @@ class Seen(Completions):
         return [members for members in every if len(members) > 1]
 
     def is_equal(self, members: np.ndarray) -> bool:
-        """Return whether the rewards of ``members`` are all equal."""
         paid = self.rewards[members]
         return bool(np.ptp(paid) <= ALIKE * max(1.0, float(np.abs(paid).max())))
 

@@ -62,7 +62,6 @@ def expected_live(counts: Sequence[tuple[int, int]], size: int) -> tuple[float, 
 
     Args:
         counts: number of successes and number of completions of each observed group; the latter is the same for all.
-        size: number of completions of a new group.
 
     Returns:
         The estimate, and the ends of the interval that contains it in 90 % of resamples of the groups.
@@ -86,7 +85,6 @@ class LargerGroups(Claim[Run]):
 
     Attributes:
         since: the trainer's number for the first update.
-        size: number of completions of each group.
         live: share of the groups whose rewards differ.
         expected: share, and ends of its interval, for each of ``TIMES``.
     """

@@ -212,4 +212,3 @@ HACKS: dict[str, Kind[Run]] = {
         holds=_range_of_completions,
     ),
 }
-"""The kinds of claims in this module, by name."""

@@ -143,7 +143,6 @@ def _samples_the_reference(data: Run, v: Any) -> bool:
 
 
 def _means(data: Run) -> list[float]:
-    """Return the mean reward of every update."""
     means = [
         float(u.rewards[u.compared].sum() / u.compared.sum()) if u.compared.any() else u.logged("reward") for u in data
     ]
@@ -290,4 +289,3 @@ LINKS: dict[str, Kind[Run]] = {
         holds=_course_is,
     ),
 }
-"""The kinds of claims in this module, by name."""

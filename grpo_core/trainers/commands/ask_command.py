@@ -15,7 +15,7 @@ from grpo_core.trainers.commands.diagnose_command import NOTHING_SERIOUS, SERIOU
 from grpo_core.trainers.health.diagnose import diagnose
 from grpo_core.trainers.health.report import as_answer
 from grpo_core.trainers.own_run import opened
-from grpo_core.trainers.pasted import pasted_name
+from grpo_core.trainers.run_paths import pasted_name
 
 PASTED = "-"
 LONGEST = 64 << 20
@@ -23,7 +23,6 @@ LONGEST = 64 << 20
 
 
 def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add ``ask`` to the commands."""
     help = tr("say what breaks first in a run, what was found, and which file would show more; paste a log, or name it")
     parser = add("ask", help, run)
     parser.add_argument("run", help=tr("the file or folder of a run, or - for a log on standard input"))

@@ -20,7 +20,6 @@ AGREES, DEPARTS = 0, 1
 
 
 def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add ``audit`` to the commands."""
     parser = add(
         "audit", tr("recompute a run that another trainer recorded; exit with code 1 if the loss departs"), run
     )

@@ -20,7 +20,6 @@ NOTHING_SERIOUS, SERIOUS = 0, 1
 
 
 def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add ``diagnose`` to the commands."""
     help = tr(
         "report what is wrong with a run of GRPO Lab or of another trainer; exit with code 1 if a finding is serious"
     )

@@ -13,7 +13,6 @@ from grpo_core.trainers.model_export import KINDS, export_model
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:
-    """Add ``--model`` to the options of ``export``."""
     parser.add_argument(
         "--model",
         choices=(*KINDS, CHECKPOINT),

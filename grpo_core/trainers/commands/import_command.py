@@ -17,7 +17,6 @@ from grpo_core.trainers.own_run import is_own
 
 
 def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add ``import`` to the commands."""
     parser = add("import", tr("convert a run that another trainer recorded to a run file"), run)
     parser.add_argument("source", type=Path, help=tr("the file or folder of a recorded run"))
     parser.add_argument("out", type=Path, help=tr("the run file to write, such as run.grpo"))

@@ -28,7 +28,6 @@ _WORDS = {"null": None, "true": True, "True": True, "false": False, "False": Fal
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:
-    """Add ``--check`` to the parser of ``presets``."""
     told = "compare them with the defaults of an installed TRL or verl"
     parser.add_argument("--check", action=Instead, run=check, nargs=0, help=told)
 

@@ -26,7 +26,6 @@ from grpo_core.trainers.hf.reading import read_model
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add ``--model`` and ``--checkpoint`` to the options of ``train``."""
     parser.add_argument(
         "--model",
         metavar="FOLDER",
@@ -40,7 +39,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_script_command(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add ``trl-script`` to the commands."""
     script = add("trl-script", "write a TRL training script with these settings", write_script)
     script.set_defaults(language=False)
     script.add_argument("--model", metavar="FOLDER", required=True, help="the folder of your own model")
@@ -89,7 +87,7 @@ def resumed(options: argparse.Namespace, path: Path, cancelled: Callable[[], boo
     given = ("model", "preset", "set", "seed", "title", "language", "prompts")
     if unwanted := next((name for name in given if getattr(options, name)), None):
         raise GrpoError(f"--checkpoint continues with the checkpoint's own settings; leave out --{unwanted}.")
-    print(take_up(Path(options.checkpoint), path).sentence, file=sys.stderr)
+    print(take_up(Path(options.checkpoint), path), file=sys.stderr)
     try:
         with RunReader.open(path) as reader:
             last = resume_point(reader)

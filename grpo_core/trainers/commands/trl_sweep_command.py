@@ -19,7 +19,6 @@ SHOWN = ("reward_mean", "kl_estimate", "loss")
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:
-    """Add ``--trl`` to the options of ``sweep``."""
     parser.add_argument(
         "--trl",
         metavar="MODEL",

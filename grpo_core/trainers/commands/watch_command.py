@@ -25,7 +25,6 @@ BETWEEN = 0.1
 
 
 def add_command(add: Callable[..., argparse.ArgumentParser]) -> None:
-    """Add ``watch`` to the commands."""
     help = tr("watch a run while it is written, and report when a finding begins; press Ctrl-C to end")
     parser = add("watch", help, run)
     parser.add_argument("run", type=Path, help=tr("the file or folder of the run; it does not have to exist yet"))
@@ -107,7 +106,6 @@ def _follow(watch: Watch, options: argparse.Namespace, poll: Callable[[], None])
 
 
 def _is_idle(watch: Watch, options: argparse.Namespace) -> bool:
-    """Return whether nothing has been written for the time given by ``--idle``."""
     return options.idle is not None and time.monotonic() - watch.read_at >= options.idle
 
 

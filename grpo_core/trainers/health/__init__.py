@@ -2,7 +2,6 @@
 
 from grpo_core.trainers.health.checks import CHECKS
 from grpo_core.trainers.health.diagnose import diagnose
-from grpo_core.trainers.health.finding import Diagnosis, Evidence, Finding, Healthy, NotLookedAt
-from grpo_core.trainers.health.link import Link
+from grpo_core.trainers.health.finding import Diagnosis, Evidence, Finding, Healthy, Link, NotLookedAt
 
 __all__ = ["CHECKS", "Diagnosis", "Evidence", "Finding", "Healthy", "Link", "NotLookedAt", "diagnose"]

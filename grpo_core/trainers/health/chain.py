@@ -14,11 +14,10 @@ from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.flow import thirds
 from grpo_core.trainers.health.check import Measure
 from grpo_core.trainers.health.checks import CHECKS
-from grpo_core.trainers.health.finding import SHORT, Finding
+from grpo_core.trainers.health.finding import SHORT, Finding, Link, State
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.health.groups import rises
 from grpo_core.trainers.health.limits import limit
-from grpo_core.trainers.health.link import Link, State
 from grpo_core.trainers.health.numerics import SAME_PROGRAM
 
 
@@ -27,7 +26,6 @@ class Row:
     """A link of the chain, as a row of :data:`CHAIN`.
 
     Attributes:
-        title: what the link is about.
         measure: the check whose measure is the figure of the link.
         breaks: the checks that show, by a serious finding, that it breaks; a part of one after a colon.
         shown_by: what would have to be recorded to see it, as a sentence.
@@ -43,7 +41,6 @@ class Row:
     logged: str = ""
 
     def broken_by(self, finding: Finding) -> bool:
-        """Return whether a finding is about this link."""
         kind = str(getattr(finding.what[0], "kind", "")).replace("not_finite", "non_finite")
         return finding.check in self.breaks or kind in self.breaks
 
@@ -94,44 +91,34 @@ def chain(
     """Return the links of the chain, in order.
 
     Args:
-        findings, ended: the current findings and those that have ended.
-        measures: the measures of each check.
         missing: why a check could not measure anything.
         rewards: the mean reward of each update that has one and, if known, its share of what the task pays.
     """
-    links = [_link(name, row, findings, ended, measures, missing) for name, row in CHAIN.items()]
-    return (*links, _reward(rewards))
 
+    def shown(name: str, row: Row) -> Link:
+        link = partial(Link, name=name, title=row.title)
+        known = [f for f in findings if row.broken_by(f)]
+        now = next((f for f in known if f.grade is Grade.SERIOUS), None)
+        found = now or next((f for f in ended if row.past and row.broken_by(f)), None)
+        if found is not None:
+            last = found.last if found.ended else None
+            return link(state=State.BREAKS, what=found.what[:1], check=found.check, began=found.began, last=last)
+        dead = next((f for f in known if f.check in ("dead_groups_right", "dead_groups_logged")), None)
+        if dead is not None:
+            why = tr("They are solved.") if dead.check == "dead_groups_right" else ""
+            return link(state=State.NOT_SHOWN, what=dead.what, why=why)
+        known_by = (name for name in (row.measure, row.logged) if name)
+        figure = next(filter(None, (CHECKS[one].measured(measures[one]) for one in known_by)), None)
+        if figure is not None:
+            return link(state=State.HOLDS, what=(figure,))
+        why = missing.get(row.measure, "")
+        if why == SAME_PROGRAM:
+            return link(state=State.HOLDS, why=why)
+        if why == CHECKS[row.measure].absent:
+            return link(state=State.NOT_SHOWN, why=why)
+        return link(state=State.HIDDEN, why=" ".join(filter(None, (why, row.shown_by))))
 
-def _link(
-    name: str,
-    row: Row,
-    findings: Sequence[Finding],
-    ended: Sequence[Finding],
-    measures: Mapping[str, Sequence[Measure]],
-    missing: Mapping[str, str],
-) -> Link:
-    link = partial(Link, name=name, title=row.title)
-    known = [f for f in findings if row.broken_by(f)]
-    now = next((f for f in known if f.grade is Grade.SERIOUS), None)
-    found = now or next((f for f in ended if row.past and row.broken_by(f)), None)
-    if found is not None:
-        last = found.last if found.ended else None
-        return link(state=State.BREAKS, what=found.what[:1], check=found.check, began=found.began, last=last)
-    dead = next((f for f in known if f.check in ("dead_groups_right", "dead_groups_logged")), None)
-    if dead is not None:
-        why = tr("They are solved.") if dead.check == "dead_groups_right" else ""
-        return link(state=State.NOT_SHOWN, what=dead.what, why=why)
-    known_by = (name for name in (row.measure, row.logged) if name)
-    figure = next(filter(None, (CHECKS[one].measured(measures[one]) for one in known_by)), None)
-    if figure is not None:
-        return link(state=State.HOLDS, what=(figure,))
-    why = missing.get(row.measure, "")
-    if why == SAME_PROGRAM:
-        return link(state=State.HOLDS, why=why)
-    if why == CHECKS[row.measure].absent:
-        return link(state=State.NOT_SHOWN, why=why)
-    return link(state=State.HIDDEN, why=" ".join(filter(None, (why, row.shown_by))))
+    return (*(shown(name, row) for name, row in CHAIN.items()), _reward(rewards))
 
 
 def _reward(rewards: Sequence[tuple[float, float | None]]) -> Link:

@@ -31,7 +31,6 @@ class Measure:
 
     Attributes:
         label: the trainer's number for the update.
-        value: the number that is judged.
         more: further data for the judgement.
         evidence: the instances that show the problem most clearly.
     """
@@ -43,7 +42,6 @@ class Measure:
 
     @classmethod
     def of(cls, update: Update, value: float, *evidence: Evidence, **more: Any) -> Measure:
-        """Return the measurement of ``update``."""
         return cls(label=update.label, value=value, more=more, evidence=evidence)
 
 
@@ -78,14 +76,14 @@ class Check:
     """A check for one possible problem of a run.
 
     Attributes:
-        title: the displayed title.
-        missing: function that returns a sentence about what an update lacks for the check; empty if nothing.
-        measure: function that measures one update; None if there is nothing to measure.
+        measure: function that measures one update; None if there is nothing to measure. It raises a
+            ``NotRecordedError`` that says what the update lacks for the check.
         judge: function from the measures of all updates, in order, to a verdict; None if nothing is wrong.
         quantity: the quantity that ``measure`` returns; None if no single number per update is judged.
-        source: where this problem is described.
         advice: what to change, keys of :data:`.ADVICE`, unless the verdict has its own.
         change: the same as words, for the check of a package.
+        missing: function that returns what an update lacks for this check, but not for its measure, as a sentence;
+            empty if nothing.
         of_texts: whether it looks for faults of texts, which a completion of a single token cannot have.
         least: minimum number of measured updates for a judgement.
         absent: sentence that says why no update had anything to measure.
@@ -98,13 +96,13 @@ class Check:
     """
 
     title: str
-    missing: Callable[[Update], str]
     measure: Callable[[Update], Measure | None]
     judge: Callable[[Sequence[Measure], Settings], Verdict | None]
     quantity: Quantity | None
     source: str
     advice: tuple[str, ...] = ()
     change: str = ""
+    missing: Callable[[Update], str] = lambda update: ""
     of_texts: bool = False
     least: int = 1
     absent: str = tr("No update contains what it measures.")
@@ -116,7 +114,6 @@ class Check:
     follows: tuple[str, ...] = ()
 
     def not_measurable(self, update: Update) -> str:
-        """Return why the update cannot be measured. Empty if it can."""
         if self.of_texts and update.settings.recorded.longest == 1:  # such as an action of a bandit
             return tr("Every completion is a single token.")
         return self.missing(update)
@@ -236,19 +233,17 @@ def against(name: str, compared: Callable[[float, float], bool] = operator.ge) -
     return lambda measure, first: compared(measure.value, limit(name))
 
 
-def lasting(measures: Sequence[Measure], bad: Bad, least: int) -> Sequence[Measure]:
+def lasting(measures: Sequence[Measure], bad: Bad, least: int = 2) -> Sequence[Measure]:
     """Return the measures from the beginning of a problem that has not ended.
 
     Args:
-        measures: measures of the updates, in order.
-        bad: function that decides whether an update is bad.
-        least: minimum number of bad updates, as in :func:`spans`.
+        least: minimum number of bad updates, as in :func:`spans`; if there are fewer updates, all must be bad.
 
     Returns:
         The measures from the first bad update of the last of the :func:`spans` to the end of the run; empty if that
         has ended or if there is none.
     """
-    found = spans([bad(measure, measures[0]) for measure in measures], least)
+    found = spans([bad(measure, measures[0]) for measure in measures], min(least, len(measures)))
     return measures[found[-1].first :] if found and not found[-1].ended else []
 
 

@@ -8,16 +8,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from grpo_core.config import Settings
-from grpo_core.errors import RunFileError
+from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.foreign.recording import Source
 from grpo_core.plugins import credited, failed
 from grpo_core.text import plural, tr
 from grpo_core.trainers.health.chain import chain, first_break
 from grpo_core.trainers.health.check import Measure, finite
 from grpo_core.trainers.health.checks import CHECKS
-from grpo_core.trainers.health.finding import Diagnosis, Finding, Healthy, NotLookedAt
+from grpo_core.trainers.health.finding import Diagnosis, Finding, Healthy, Link, NotLookedAt
 from grpo_core.trainers.health.groups import mean_reward
-from grpo_core.trainers.health.link import Link
 from grpo_core.trainers.health.update import read
 
 
@@ -28,7 +27,6 @@ def diagnose(
     """Diagnose a recorded run.
 
     Args:
-        source: the run.
         positions: updates to diagnose, counted from 1; by default all.
         progress: called with (updates done, total number of updates) after each update.
     """
@@ -77,6 +75,8 @@ class Diagnosing:
                 why = check.not_measurable(update)
                 if not why:
                     measures[name] = check.measure(update)
+            except NotRecordedError as error:
+                why = str(error)
             except Exception as error:
                 why = failed(name, error)
             if why:
@@ -86,7 +86,6 @@ class Diagnosing:
         self._looked[position] = _Looked(measures=measures, missing=missing, reward=reward)
 
     def result(self, settings: Settings) -> Diagnosis:
-        """Diagnose the updates processed so far, trained with ``settings``."""
         measures: dict[str, list[Measure]] = {name: [] for name in CHECKS}
         missing: dict[str, str] = {}
         looked: set[str] = set()
@@ -144,7 +143,6 @@ class Diagnosing:
 
 
 def _without_replaced(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings without those that another finding replaces."""
     found = {finding.check for finding in findings}
     return [finding for finding in findings if not found.intersection(CHECKS[finding.check].said_by)]
 

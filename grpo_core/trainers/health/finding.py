@@ -1,15 +1,16 @@
-"""Data types for a diagnosis: findings with their evidence, and checks that were not possible."""
+"""Data types for a diagnosis: findings with their evidence, checks that were not possible, and links of the chain."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
 
 from grpo_core.claims.claim import Claim, told
 from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.findings import Run
 from grpo_core.trainers.claims.measured import Measured
 from grpo_core.trainers.health.grade import Grade
-from grpo_core.trainers.health.link import Link
 
 SHORT = 9
 """Minimum number of updates for comparing thirds of a run."""
@@ -40,17 +41,11 @@ class Finding:
 
     Attributes:
         check: name of the check, a key of ``CHECKS``.
-        title: the check's title.
-        grade: severity.
-        what: one or more claims that describe the problem.
         began: the trainer's number for the update in which the problem began.
         last: the trainer's number for the last update with the problem; None if it is the last one measured. The
             claims are about the run up to this update.
-        ended: whether the problem is over.
         advice: the claims that ``change`` consists of; empty if a package's check gave words alone.
-        evidence: instances of the problem.
         change: advice on what to change, as words.
-        source: where this problem is described.
         course: the check's measurements over the run, (trainer's number, value) each, in order; for a long run the
             largest value of each section.
     """
@@ -74,7 +69,6 @@ class Finding:
 
     @property
     def sentence(self) -> str:
-        """The claims as sentences with numbers."""
         said = told(self.what)
         if self.last is None:
             return said
@@ -82,7 +76,6 @@ class Finding:
 
     @property
     def when(self) -> str:
-        """The steps of the problem, as a phrase."""
         if self.last is None:
             return tr("from step {began}").format(began=self.began)
         return tr("step {began} to {last}").format(began=self.began, last=self.last)
@@ -93,8 +86,6 @@ class Healthy:
     """A check that found nothing.
 
     Attributes:
-        check: the check's name.
-        title: the check's title.
         measured: claim about the range of its measure; None if the check does not judge a single number per update, or
             if that number led to another check's finding.
     """
@@ -109,8 +100,6 @@ class NotLookedAt:
     """A check for which the source lacks data.
 
     Attributes:
-        check: the check's name.
-        title: the check's title.
         why: what is missing, as a sentence.
     """
 
@@ -119,17 +108,73 @@ class NotLookedAt:
     why: str
 
 
+class State(StrEnum):
+    """State of a link, as far as the record shows it."""
+
+    HOLDS = "holds"
+    BREAKS = "breaks"
+    NOT_SHOWN = "not shown"
+    HIDDEN = "cannot be seen"
+
+    @property
+    def word(self) -> str:
+        return {
+            State.HOLDS: tr("holds"),
+            State.BREAKS: tr("breaks"),
+            State.NOT_SHOWN: tr("not shown"),
+            State.HIDDEN: tr("cannot be seen"),
+        }[self]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """A link of the chain, as shown by a run.
+
+    Attributes:
+        name: name of the link, as in ``CHAIN``.
+        what: the figures, as claims about the run or about the course of a measure.
+        why: a sentence on what is missing; empty if nothing is.
+        check: the check whose finding says that it breaks; empty if it does not.
+        began, last: the trainer's numbers for the first and the last update in which it breaks; None if it does not,
+            or if it still breaks at the end.
+    """
+
+    name: str
+    title: str
+    state: State
+    what: tuple[Claim[Any], ...] = ()
+    why: str = ""
+    check: str = ""
+    began: int | None = None
+    last: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "state", State(self.state))  # from another process it arrives as a string
+
+    @property
+    def line(self) -> str:
+        state = self.state.word
+        if self.began is not None:
+            state = (
+                tr("breaks from step {began} on").format(began=self.began)
+                if self.last is None
+                else tr("breaks from step {began} to {last}").format(began=self.began, last=self.last)
+            )
+        facts = {"title": self.title, "state": state, "said": told(self.what)}
+        if self.state is State.HOLDS and self.what and isinstance(self.what[0], Measured):
+            return tr("{title}: {state} ({said}).").format(**facts)
+        line = tr("{title}: {state}. {said}").format(**facts)
+        return " ".join(filter(None, (line.strip(), self.why)))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Diagnosis:
     """The complete diagnosis of a run.
 
     Attributes:
-        updates: number of examined updates.
         chain: the links from a reward to a better policy, in order.
         findings: the findings, worst first, and causes before their effects.
         ended: the findings that are over, in the order of the checks. They count as notices.
-        not_looked_at: checks for which the source lacks data.
-        looked_at: checks that found nothing.
         unreadable: messages about updates that could not be read.
     """
 
@@ -143,7 +188,6 @@ class Diagnosis:
 
     @property
     def serious(self) -> bool:
-        """Whether there is a serious finding."""
         return any(finding.grade is Grade.SERIOUS for finding in self.findings)
 
     @property

@@ -25,5 +25,4 @@ class Grade(StrEnum):
 
     @property
     def word(self) -> str:
-        """The grade as displayed to users."""
         return {Grade.SERIOUS: tr("serious"), Grade.WARNING: tr("warning"), Grade.NOTICE: tr("notice")}[self]

@@ -10,6 +10,7 @@ import numpy as np
 
 from grpo_core.advantages import equal_rewards, sort_of
 from grpo_core.config import Settings
+from grpo_core.errors import NotRecordedError
 from grpo_core.foreign.recording import Completions
 from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.faults import Fault
@@ -26,13 +27,15 @@ SHOWN = 3
 """Maximum number of dead groups of each kind that are listed as evidence."""
 
 
-def no_rewards(update: Update) -> str:
-    """Return why the rewards of groups are unknown."""
-    if update.table is None:
-        return update.why_no_table
-    if not np.isfinite(update.table.rewards).any():
-        return tr("No completion has a reward.")
-    return ""
+def scored(update: Update) -> Completions:
+    """Return the completions of an update.
+
+    Raises:
+        NotRecordedError: there are none, or none has a reward.
+    """
+    if not np.isfinite(update.completions.rewards).any():
+        raise NotRecordedError(tr("No completion has a reward."))
+    return update.completions
 
 
 def dead_groups(update: Update) -> Measure | None:
@@ -41,8 +44,7 @@ def dead_groups(update: Update) -> Measure | None:
     A group with equal rewards but nonzero recorded advantages has a gradient. This is the case in GDPO if the parts of
     the reward differ.
     """
-    table = update.table
-    assert table is not None
+    table = scored(update)
     rows = counted(table) & np.isfinite(table.rewards)
     groups = [np.flatnonzero(rows & (table.group == g)) for g in np.unique(table.group[rows])]
     groups = [members for members in groups if len(members) > 1]
@@ -99,7 +101,7 @@ def judge(sort: str, measures: Sequence[Measure], settings: Settings) -> Verdict
     "sparse" groups are wrong, and enough others have a signal.
     """
     kind = "wrong" if sort == "sparse" else sort
-    since = lasting(measures, against("dead"), min(2, len(measures)))
+    since = lasting(measures, against("dead"))
     groups = sum(m.more["groups"] for m in since)
     if groups < limit("groups"):
         return None
@@ -156,7 +158,6 @@ def _sorts(measure: Measure, low: float, high: float) -> list[str]:
     """Classify the dead groups of an update.
 
     Args:
-        measure: the update.
         low, high: the lowest and the highest reward of the run, for groups of a task whose range is unknown.
     """
     return [
@@ -217,7 +218,6 @@ def _alike(measures: Sequence[Measure]) -> Fault | None:
 
 
 def mean_reward(update: Update) -> float | None:
-    """Return the mean reward of an update. None without rewards."""
     table = update.table
     if table is None:
         mean = update.logged("reward")

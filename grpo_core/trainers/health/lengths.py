@@ -8,21 +8,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from grpo_core.config import Settings
+from grpo_core.errors import NotRecordedError
 from grpo_core.foreign.recording import Completions
 from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.flow import commonest_end, own_ends, thirds
 from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
-from grpo_core.trainers.health.groups import counted, mean_reward, no_rewards, rises
+from grpo_core.trainers.health.groups import counted, mean_reward, rises, scored
 from grpo_core.trainers.health.limits import grade, limit
 from grpo_core.trainers.health.update import Update
-
-
-def no_length(update: Update) -> str:
-    """Return why lengths are unknown. Empty if they are known."""
-    if _length(update) is not None:
-        return ""
-    return update.why_no_table or tr("The lengths of the completions in tokens are not recorded.")
 
 
 def _length(update: Update) -> float | None:
@@ -33,9 +27,10 @@ def _length(update: Update) -> float | None:
 
 
 def length(update: Update) -> Measure | None:
-    """Measure the mean length in tokens."""
     value = _length(update)
-    if value is None or not math.isfinite(value):
+    if value is None:
+        raise NotRecordedError(update.why_no_table or tr("The lengths of the completions in tokens are not recorded."))
+    if not math.isfinite(value):
         return None
     seen = update.evidence(tr("mean length {value:.1f} tokens").format(value=value))
     return Measure.of(update, value, seen, reward=mean_reward(update))
@@ -60,7 +55,6 @@ def changed(measures: Sequence[Measure], least: float) -> tuple[float, float, in
     """Return the change of a length from the first to the last third of a run. None if it is small or could be chance.
 
     Args:
-        measures: measures whose values are lengths.
         least: minimum change relative to the initial length.
 
     Returns:
@@ -76,13 +70,6 @@ def changed(measures: Sequence[Measure], least: float) -> tuple[float, float, in
     return before, after, began
 
 
-def no_limit(update: Update) -> str:
-    """Return why the completions that were cut off are unknown. Empty if they are known."""
-    if _cut(update) is not None:
-        return ""
-    return update.why_no_table or tr("Which completions reached a limit is not recorded.")
-
-
 def _cut(update: Update) -> tuple[float, int] | None:
     """Return the number of completions cut off, and the number of completions. 1 stands for an unknown number."""
     table = update.table
@@ -95,23 +82,17 @@ def _cut(update: Update) -> tuple[float, int] | None:
     return share * rows, rows
 
 
-def no_ends(update: Update) -> str:
-    """Return why it is unknown on which tokens completions end. Empty if it is known."""
-    if update.step is None:
-        return update.why_no_step
-    task = update.settings.recorded
-    return "" if task.eos_ids and task.max_tokens else tr("The end tokens and the limit are not recorded.")
-
-
 def other_ends(update: Update) -> Measure | None:
     """Measure the share of completions that stop before the limit without an end token, and their last tokens."""
-    assert update.step is not None
-    last = own_ends(update.step)
+    step, task = update.tokens, update.settings.recorded
+    if not (task.eos_ids and task.max_tokens):
+        raise NotRecordedError(tr("The end tokens and the limit are not recorded."))
+    last = own_ends(step)
     if not len(last):
         return None
     share = float((last >= 0).mean())
     row = int((last >= 0).argmax())
-    place = int(update.step.there[row].sum()) - 1
+    place = int(step.there[row].sum()) - 1
     what = tr("it ends on token {token}").format(token=update.token(row, place))
     seen = (update.evidence(what, row, place),) if share else ()
     return Measure.of(update, share, *seen, last=last)
@@ -130,7 +111,9 @@ def judge_other_ends(measures: Sequence[Measure], settings: Settings) -> Verdict
 def cut_off(update: Update) -> Measure | None:
     """Measure the share of completions that a limit cut off."""
     known = _cut(update)
-    if known is None or not known[1] or not math.isfinite(known[0]):
+    if known is None:
+        raise NotRecordedError(update.why_no_table or tr("Which completions reached a limit is not recorded."))
+    if not known[1] or not math.isfinite(known[0]):
         return None
     count, rows = known
     table = update.table
@@ -241,20 +224,11 @@ def _lower_end(share: float, count: int) -> float:
     return (middle - spread) / (1 + z2 / count)
 
 
-def no_lengths(update: Update) -> str:
-    """Return why rewards cannot be compared with lengths. Empty if they can."""
-    if why := no_rewards(update):
-        return why
-    assert update.table is not None
-    if update.table.length is None:
-        return tr("The lengths of the completions in tokens are not recorded.")
-    return ""
-
-
 def together(update: Update) -> Measure | None:
     """Measure the mean length, and the covariance of rewards and lengths within groups."""
-    table = update.table
-    assert table is not None and table.length is not None
+    table = scored(update)
+    if table.length is None:
+        raise NotRecordedError(tr("The lengths of the completions in tokens are not recorded."))
     rows = np.flatnonzero(counted(table) & np.isfinite(table.rewards))
     pairs = np.stack([table.rewards[rows], table.length[rows]], axis=1).astype(float)
     for g in np.unique(table.group[rows]):

@@ -10,6 +10,8 @@ import numpy as np
 
 from grpo_core.baselines import BASELINES
 from grpo_core.config import Settings
+from grpo_core.errors import NotRecordedError
+from grpo_core.record import Step
 from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.flow import (
@@ -25,10 +27,11 @@ from grpo_core.trainers.flow import (
 )
 from grpo_core.trainers.health.check import Measure, Verdict, against, lasting, worst
 from grpo_core.trainers.health.grade import Grade
-from grpo_core.trainers.health.groups import counted, dead_groups
+from grpo_core.trainers.health.groups import counted, dead_groups, scored
 from grpo_core.trainers.health.limits import grade, limit
-from grpo_core.trainers.health.numerics import noise
+from grpo_core.trainers.health.numerics import no_sampler, noise
 from grpo_core.trainers.health.policy_checks import NO_LOSS
+from grpo_core.trainers.health.rewards import advantages
 from grpo_core.trainers.health.update import Update
 
 is_zero = against("gradient_zero", operator.le)
@@ -38,8 +41,7 @@ is_otherwise = against("other_weights", operator.gt)
 
 def members(update: Update) -> Measure | None:
     """Measure the size of the largest group of scored completions."""
-    table = update.table
-    assert table is not None
+    table = scored(update)
     rows = counted(table) & np.isfinite(table.rewards)
     if not rows.any():
         return None
@@ -67,18 +69,18 @@ def judge_alone(measures: Sequence[Measure], settings: Settings) -> Verdict | No
 
 def given(update: Update) -> Measure | None:
     """Measure the mean size of the advantages in an update whose rewards differ within groups."""
-    groups, table = dead_groups(update), update.table
-    assert table is not None and table.advantage is not None
+    advantage = advantages(update)
+    groups = dead_groups(update) if np.isfinite(update.completions.rewards).any() else None
     if groups is None or groups.more["equal"] == 1:
         return None
-    mean = float(np.abs(np.nan_to_num(table.advantage)).mean())
+    mean = float(np.abs(np.nan_to_num(advantage)).mean())
     seen = update.evidence(tr("mean size of the advantages: {mean:.3g}").format(mean=mean))
     return Measure.of(update, mean, seen)
 
 
 def judge_zero(kind: str, measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for updates whose measure is 0. ``kind`` is the claim about them."""
-    since = lasting(measures, is_zero, min(2, len(measures)))
+    since = lasting(measures, is_zero)
     if not since:
         return None
     count = sum(is_zero(m, m) for m in since)
@@ -86,18 +88,22 @@ def judge_zero(kind: str, measures: Sequence[Measure], settings: Settings) -> Ve
     return Verdict(grade=grade("gradient_zero"), what=[what], began=since[0].label, evidence=worst(since))
 
 
-def no_signal(update: Update) -> str:
-    """Return why the tokens that learn from an advantage are unknown. Empty if they are known."""
-    if update.step is None:
-        return update.why_no_step
-    return "" if update.signals is not None else tr("No advantages are recorded.")
+def signalled(update: Update) -> tuple[Step, np.ndarray]:
+    """Return the tokens of an update, and which completions have an advantage other than 0, boolean (B,).
+
+    Raises:
+        NotRecordedError: one of the two is not recorded.
+    """
+    step = update.tokens
+    if update.signals is None:
+        raise NotRecordedError(tr("No advantages are recorded."))
+    return step, update.signals
 
 
 def left(update: Update) -> Measure | None:
     """Measure the share of the loss that masks and importance weights leave, of completions with an advantage."""
-    step = update.step
-    assert step is not None and update.signals is not None
-    if not update.signals.any():
+    step, signal = signalled(update)
+    if not signal.any():
         return None
     each = np.nan_to_num(factors(step))
     share = float(np.minimum(each, 1).mean()) if len(each) else 0.0
@@ -111,7 +117,7 @@ def left(update: Update) -> Measure | None:
 
 def judge_left(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for masks and weights that leave little of the loss."""
-    since = lasting(measures, is_gone, min(2, len(measures)))
+    since = lasting(measures, is_gone)
     if not since:
         return None
     silent, weighed = ([m for m in since if bool(m.more["tokens"]) is counts] for counts in (False, True))
@@ -126,29 +132,23 @@ def judge_left(measures: Sequence[Measure], settings: Settings) -> Verdict | Non
     return Verdict(grade=grade("weight_left"), what=[what], began=since[0].label, evidence=worst(since), advice=advice)
 
 
-def no_weights(update: Update) -> str:
-    """Return why importance weights cannot be recomputed. Empty if they can."""
-    if update.step is None:
-        return update.why_no_step
-    known = weights_by_settings(update.step) is not None
-    return "" if known else tr("Factors that are importance weights alone, with their settings, are not recorded.")
-
-
 def otherwise(update: Update) -> Measure | None:
     """Measure the share of tokens with an importance weight that the trainer's settings do not give."""
-    assert update.step is not None
-    known = other_weights(update.step)
+    step = update.tokens
+    if weights_by_settings(step) is None:
+        raise NotRecordedError(tr("Factors that are importance weights alone, with their settings, are not recorded."))
+    known = other_weights(step)
     if known is None:
         return None
     share, theirs, ours = known
-    summed, *_ = other_weights(update.step, summed=True) or (1.0,)
+    summed, *_ = other_weights(step, summed=True) or (1.0,)
     what = tr("mean weight {theirs:.3g}, and {ours:.3g} by the settings").format(theirs=theirs, ours=ours)
     return Measure.of(update, share, update.evidence(what), theirs=theirs, ours=ours, summed=summed)
 
 
 def judge_otherwise(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for importance weights that do not follow from the log-probabilities."""
-    since = lasting(measures, is_otherwise, min(2, len(measures)))
+    since = lasting(measures, is_otherwise)
     if not since:
         return None
     first, figures = since[0].label, [(m.value, m.more["theirs"], m.more["ours"]) for m in since]
@@ -159,37 +159,25 @@ def judge_otherwise(measures: Sequence[Measure], settings: Settings) -> Verdict 
     return Verdict(grade=grade("other_weights"), what=what, began=first, evidence=worst(since))
 
 
-def no_push(update: Update) -> str:
-    """Return why the push on tokens is unknown. Empty if it is known."""
-    if why := no_signal(update):
-        return why
-    if not update.settings.recorded.names_loss:
-        return NO_LOSS
-    return "" if update.terms else tr("The loss of these updates cannot be recomputed.")
-
-
 def push(update: Update) -> Measure | None:
     """Measure the sum of |push| in an update with tokens that count and have an advantage."""
-    assert update.step is not None and update.signals is not None
-    if not update.signals.any() or not len(factors(update.step)):
+    step, signal = signalled(update)
+    if not update.settings.recorded.names_loss:
+        raise NotRecordedError(NO_LOSS)
+    if not update.terms:
+        raise NotRecordedError(tr("The loss of these updates cannot be recomputed."))
+    if not signal.any() or not len(factors(step)):
         return None
     total = update.push
     seen = update.evidence(tr("the sum of |push| is {total:.3g}").format(total=total))
     return Measure.of(update, total, seen)
 
 
-def no_norm(update: Update) -> str:
-    """Return an explanation if the trainer reported no norm of the gradient. Empty if it did."""
-    return "" if _norms(update) else tr("The trainer's gradient norm (grad_norm) is not recorded.")
-
-
-def _norms(update: Update) -> list[float]:
-    return [value for value in update.reported("grad_norm") if np.isfinite(value)]
-
-
 def norm(update: Update) -> Measure | None:
     """Measure the reported norm of the gradient in an update that must have one, with the reason why."""
-    value = max(_norms(update))
+    norms = [value for value in update.reported("grad_norm") if np.isfinite(value)]
+    if not norms:
+        raise NotRecordedError(tr("The trainer's gradient norm (grad_norm) is not recorded."))
     if update.step is not None and update.signals is not None and update.settings.recorded.names_loss:
         premise = "push" if update.push > 0 else ""
     else:
@@ -199,8 +187,8 @@ def norm(update: Update) -> Measure | None:
             premise = "spread"
     if not premise:
         return None
-    seen = update.evidence(tr("grad_norm is {value:.3g}").format(value=value))
-    return Measure.of(update, value, seen, premise=premise)
+    seen = update.evidence(tr("grad_norm is {value:.3g}").format(value=max(norms)))
+    return Measure.of(update, max(norms), seen, premise=premise)
 
 
 def judge_norm(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -209,25 +197,12 @@ def judge_norm(measures: Sequence[Measure], settings: Settings) -> Verdict | Non
     return judge_zero(f"gradient_zero:{measures[-1].more['premise']}", those, settings)
 
 
-def no_rate(update: Update) -> str:
-    """Return an explanation if the learning rate is not logged. Empty if it is."""
-    return "" if update.logged("learning_rate") is not None else tr("The learning rate is not logged.")
-
-
 def rate(update: Update) -> Measure:
-    """Measure the logged learning rate."""
-    value = update.logged("learning_rate") or 0.0
+    value = update.logged("learning_rate")
+    if value is None:
+        raise NotRecordedError(tr("The learning rate is not logged."))
     seen = update.evidence(tr("the learning rate is {value:.3g}").format(value=value))
     return Measure.of(update, value, seen)
-
-
-def not_scored_again(update: Update) -> str:
-    """Return why it is unknown whether the policy moved. Empty if it can be known."""
-    if update.step is None:
-        return update.why_no_step
-    if within(update.step) is None and not update.first_tokens and update.step.ref_logp is None:
-        return tr("No completion was scored both before and after an optimizer step.")
-    return ""
 
 
 def moved(update: Update) -> Measure | None:
@@ -235,11 +210,12 @@ def moved(update: Update) -> Measure | None:
 
     Also collect the beginnings of completions, which other updates may score again.
     """
-    step = update.step
-    assert step is not None
+    step = update.tokens
+    change = within(step)
+    if change is None and not update.first_tokens and step.ref_logp is None:
+        raise NotRecordedError(tr("No completion was scored both before and after an optimizer step."))
     if update.signals is None or not update.signals.any():
         return None
-    change = within(step)
     more = {
         "first": update.first_tokens,
         "noise": noise(update),
@@ -289,22 +265,15 @@ def judge_moved(measures: Sequence[Measure], settings: Settings) -> Verdict | No
     return Verdict(grade=grade("unmoved"), what=[what], began=measures[0].label, evidence=worst(inside))
 
 
-def no_start(update: Update) -> str:
-    """Return why the distance of the starting policy from the reference is unknown. Empty if it is known."""
-    step = update.step
-    if step is None:
-        return update.why_no_step
-    if from_reference(step) is None:
-        return tr("No log-probabilities of a reference policy are recorded.")
-    steps = step.passes if step.optimizer_step is None else len(np.unique(step.optimizer_step))
-    return "" if update.label <= steps else tr("The first step of the run is not recorded.")
-
-
 def start(update: Update) -> Measure:
     """Measure the median difference between policy and reference before the first step."""
-    assert update.step is not None
-    away = from_reference(update.step, np.median)
-    assert away is not None
+    step = update.tokens
+    away = from_reference(step, np.median)
+    if away is None:
+        raise NotRecordedError(tr("No log-probabilities of a reference policy are recorded."))
+    steps = step.passes if step.optimizer_step is None else len(np.unique(step.optimizer_step))
+    if update.label > steps:
+        raise NotRecordedError(tr("The first step of the run is not recorded."))
     return Measure.of(update, away, noise=noise(update))
 
 
@@ -319,6 +288,8 @@ def judge_start(measures: Sequence[Measure], settings: Settings) -> Verdict | No
 
 def delivered(update: Update) -> Measure | None:
     """Measure the difference between sampler and reference, and collect the beginnings of completions."""
+    if why := no_sampler(update):
+        raise NotRecordedError(why)
     step = update.step
     away = None if step is None else away_from(step)
     if step is None or step.sampling_logp is None:
@@ -338,7 +309,7 @@ def is_reference(measure: Measure, first: Measure) -> bool:
 
 def judge_delivered(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for a sampler that has the weights of the reference."""
-    since = [m for m in lasting(measures, is_reference, min(2, len(measures))) if np.isfinite(m.value)]
+    since = [m for m in lasting(measures, is_reference) if np.isfinite(m.value)]
     if not since:
         return None
     gap, away = max(m.value for m in since), float(np.mean([m.more["other"] for m in since]))

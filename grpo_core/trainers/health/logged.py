@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from grpo_core.config import Settings
+from grpo_core.errors import NotRecordedError
 from grpo_core.levels import LEVELS
 from grpo_core.text import tr
 from grpo_core.trainers.claims.faults import Fault
@@ -28,17 +29,13 @@ def _measure(update: Update, value: float | None, concept: str, **more: float | 
     return Measure.of(update, value, update.evidence(what), **more)
 
 
-def no_groups(update: Update) -> str:
-    """Return why the share of groups with equal rewards is not taken from the log. Empty if it is."""
-    if update.table is not None:
-        return RECORDED
-    known = update.logged("dead_groups") is not None or update.logged("reward_std") is not None
-    return "" if known else tr("The share of groups with equal rewards (frac_reward_zero_std) is not logged.")
-
-
 def groups(update: Update) -> Measure | None:
     """Measure the logged share of groups with equal rewards, or whether the logged spread of the rewards is 0."""
+    if update.table is not None:
+        raise NotRecordedError(RECORDED)
     share, spread = update.logged("dead_groups"), update.logged("reward_std")
+    if share is None and spread is None:
+        raise NotRecordedError(tr("The share of groups with equal rewards (frac_reward_zero_std) is not logged."))
     if share is None and spread is not None:  # at least
         return _measure(update, float(spread <= ZERO), "dead_groups", spread=spread, mean=update.logged("reward"))
     return _measure(update, share, "dead_groups", spread=None, mean=update.logged("reward"))
@@ -46,7 +43,7 @@ def groups(update: Update) -> Measure | None:
 
 def judge_groups(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for many groups with equal rewards."""
-    since = lasting(measures, against("dead"), min(2, len(measures)))
+    since = lasting(measures, against("dead"))
     if not since:
         return None
     of_spread = [m for m in since if m.more["spread"] is not None]
@@ -67,23 +64,19 @@ def _grade(measures: Sequence[Measure], since: Sequence[Measure]) -> Grade:
     return grade("sparse_updates" if live >= limit("sparse_live") else "dead")
 
 
-def no_clips(update: Update) -> str:
-    """Return why the share of clipped tokens is not taken from the log. Empty if it is."""
-    if update.step is not None:
-        return RECORDED
-    return "" if clipped_share(update.logged) is not None else tr("The share of clipped tokens is not logged.")
-
-
 def clips(update: Update) -> Measure | None:
-    """Measure the logged share of clipped tokens."""
-    return _measure(update, clipped_share(update.logged), "clipped")
+    if update.step is not None:
+        raise NotRecordedError(RECORDED)
+    if (share := clipped_share(update.logged)) is None:
+        raise NotRecordedError(tr("The share of clipped tokens is not logged."))
+    return _measure(update, share, "clipped")
 
 
 def judge_clips(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for steps in which most tokens are clipped. Unless the settings say so, the ratio may be of completions."""
     of_tokens = settings.recorded.names_loss and not LEVELS[settings.objective.level].of_completion
     names = ("clipped" if of_tokens else "clipped_completions", "clipped_many")
-    spans = ((name, lasting(measures, against(name), min(2, len(measures)))) for name in names)
+    spans = ((name, lasting(measures, against(name))) for name in names)
     name, since = next(((name, span) for name, span in spans if span), ("", []))
     if not since:
         return None
@@ -91,22 +84,18 @@ def judge_clips(measures: Sequence[Measure], settings: Settings) -> Verdict | No
     return Verdict(grade=grade(name), what=[what], began=since[0].label, evidence=worst(since))
 
 
-def no_gap(update: Update) -> str:
-    """Return why the difference between sampler and trainer is not taken from the log. Empty if it is."""
+def gap(update: Update) -> Measure | None:
     table, step = update.table, update.step
     if (step is not None and step.sampling_logp is not None) or (table is not None and table.sampling_logp is not None):
-        return RECORDED
-    return "" if update.logged("sampler_gap") is not None else tr("Their difference is not logged.")
-
-
-def gap(update: Update) -> Measure | None:
-    """Measure the logged mean difference between the log-probabilities of sampler and trainer."""
-    return _measure(update, update.logged("sampler_gap"), "sampler_gap")
+        raise NotRecordedError(RECORDED)
+    if (mean := update.logged("sampler_gap")) is None:
+        raise NotRecordedError(tr("Their difference is not logged."))
+    return _measure(update, mean, "sampler_gap")
 
 
 def judge_gap(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for a sampler whose policy differs from the trained one."""
-    since = lasting(measures, against("sampler"), min(2, len(measures)))
+    since = lasting(measures, against("sampler"))
     if not since:
         return None
     what = Fault.of("sampler_logged", since=since[0].label, gap=float(np.mean([m.value for m in since])))

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from grpo_core.config import Settings
+from grpo_core.errors import NotRecordedError, shortened
+from grpo_core.foreign.recording import Completions
 from grpo_core.foreign.trajectory import Turn
 from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.faults import Fault
@@ -14,22 +16,13 @@ from grpo_core.trainers.flow import apart
 from grpo_core.trainers.health.check import Measure, Verdict, worst
 from grpo_core.trainers.health.finding import Evidence
 from grpo_core.trainers.health.limits import grade, limit
+from grpo_core.trainers.health.links import signalled
 from grpo_core.trainers.health.update import LONGEST_QUOTE, Update
 
 
-def no_masks(update: Update) -> str:
-    """Describe what must be recorded to determine who wrote the tokens in the loss, or return an empty string."""
-    if update.table is None:
-        return update.why_no_table
-    if not any(turn.in_loss for turns in _turns(update) for turn in turns):
-        return tr("The turns of the tokens in the loss are not recorded.")
-    return ""
-
-
-def _turns(update: Update) -> list[list[Turn]]:
+def _turns(table: Completions) -> list[list[Turn]]:
     """Return the turns of each completion. Turns with unknown tokens or authors are left out."""
-    assert update.table is not None
-    rows = update.table.trajectories or (None,) * len(update.table.rewards)
+    rows = table.trajectories or (None,) * len(table.rewards)
     return [
         [t for t in (*row.prompt, *row.turns) if t.in_loss is not None and t.sampled is not None] if row else []
         for row in rows
@@ -38,10 +31,10 @@ def _turns(update: Update) -> list[list[Turn]]:
 
 def unwritten(update: Update) -> Measure | None:
     """Measure the share of the tokens in the loss that the model did not write."""
-    rows = _turns(update)
+    rows = _turns(update.completions)
     counted = sum(turn.in_loss or 0 for turns in rows for turn in turns)
     if not counted:
-        return None
+        raise NotRecordedError(tr("The turns of the tokens in the loss are not recorded."))
     others = [sum(turn.in_loss or 0 for turn in turns if not turn.sampled) for turns in rows]
     share, evidence = sum(others) / counted, []
     if share:
@@ -52,42 +45,28 @@ def unwritten(update: Update) -> Measure | None:
             "{count} tokens from a turn of “{role}” are in the loss",
             turn.in_loss or 0,
         ).format(count=turn.in_loss, role=turn.role)
-        text = turn.text if len(turn.text) <= LONGEST_QUOTE else turn.text[: LONGEST_QUOTE - 1] + "…"
-        evidence.append(Evidence(step=update.label, what=what, row=row + 1, quote=text))
+        quote = shortened(turn.text, LONGEST_QUOTE)
+        evidence.append(Evidence(step=update.label, what=what, row=row + 1, quote=quote))
     return Measure.of(update, share, *evidence, others=sum(others), counted=counted)
-
-
-def no_answers(update: Update) -> str:
-    """Describe what would have to be recorded to determine whether the mask excludes anything.
-
-    Return an empty string if nothing is missing.
-    """
-    if update.table is None or update.step is None:
-        return update.why_no_table or update.why_no_step
-    return "" if _answered(update).any() else tr("There are no recorded completions in which a tool or a user answers.")
-
-
-def _answered(update: Update) -> np.ndarray:
-    assert update.table is not None
-    rows = update.table.trajectories or (None,) * len(update.table.rewards)
-    return np.array([row is not None and row.answered for row in rows], bool)
 
 
 def all_counted(update: Update) -> Measure | None:
     """Measure the share of completions with messages from tools or users in which the loss counts every token."""
-    assert update.step is not None and update.table is not None
-    answered = _answered(update)
-    if len(answered) != len(update.step.mask) or not answered.any():
+    table, step = update.completions, update.tokens
+    rows = table.trajectories or (None,) * len(table.rewards)
+    answered = np.array([row is not None and row.answered for row in rows], bool)
+    if not answered.any():
+        raise NotRecordedError(tr("There are no recorded completions in which a tool or a user answers."))
+    if len(answered) != len(step.mask):
         return None
-    bad = answered & (update.step.mask == update.step.there).all(axis=1)
+    bad = answered & (step.mask == step.there).all(axis=1)
     seen = [update.evidence(tr("none of its tokens is left out of the loss"), int(bad.argmax()))] if bad.any() else []
     return Measure.of(update, float(bad.sum() / answered.sum()), *seen, count=int(bad.sum()), of=int(answered.sum()))
 
 
 def beside_left_out(update: Update) -> Measure | None:
     """Measure the mean advantage of the completions that count, in groups of which the loss leaves out others."""
-    assert update.step is not None
-    given = apart(update.step)
+    given = apart(signalled(update)[0])
     if not len(given):
         return None
     what = tr("mean advantage of those that count: {mean:+.3g}").format(mean=given.mean())

@@ -10,6 +10,7 @@ import numpy as np
 
 from grpo_core import recompute
 from grpo_core.config import Settings
+from grpo_core.errors import NotRecordedError
 from grpo_core.recompute import USUAL_CAP
 from grpo_core.text import tr
 from grpo_core.trainers.claims.faults import PLACES, Fault
@@ -91,21 +92,13 @@ def judge_non_finite(measures: Sequence[Measure], settings: Settings) -> Verdict
     return Verdict(grade=Grade.SERIOUS, what=[what], began=label, evidence=list(those[0].evidence), advice=advice)
 
 
-def no_old(update: Update) -> str:
-    """Return why the old policy cannot be compared with the first pass."""
-    if update.step is None:
-        return update.why_no_step
-    used = update.used(0)
-    if not used.any() or np.array_equal(update.step.old_logp[used], update.step.logp[0][used], equal_nan=True):
-        return tr("The old log-probabilities are those of the first pass itself; they were not scored separately.")
-    return ""
-
-
 def first_pass(update: Update) -> Measure | None:
     """Measure the mean difference between old and new log-probabilities in the first pass, before any learning."""
-    step = update.step
-    assert step is not None
-    used = update.used(0)
+    step, used = update.tokens, update.used(0)
+    if not used.any() or np.array_equal(step.old_logp[used], step.logp[0][used], equal_nan=True):
+        raise NotRecordedError(
+            tr("The old log-probabilities are those of the first pass itself; they were not scored separately.")
+        )
     gap = _gap(step.logp[0], step.old_logp, used)
     if gap is None:
         return None
@@ -117,13 +110,12 @@ def first_pass(update: Update) -> Measure | None:
 
 
 def is_apart(measure: Measure, first: Measure) -> bool:
-    """Return whether the first pass differs from the old policy."""
     return bool(measure.value > measure.more["limit"])
 
 
 def judge_first_pass(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for a first pass that is not on-policy."""
-    since = lasting(measures, is_apart, min(2, len(measures)))
+    since = lasting(measures, is_apart)
     if not since:
         return None
     gap = float(np.mean([m.value for m in since]))
@@ -132,7 +124,6 @@ def judge_first_pass(measures: Sequence[Measure], settings: Settings) -> Verdict
 
 
 def no_sampler(update: Update) -> str:
-    """Return why the sampler cannot be compared with the trainer."""
     table, scored = update.table, update.step is not None and update.step.sampling_logp is not None
     if (
         table is not None
@@ -154,6 +145,8 @@ def no_sampler(update: Update) -> str:
 
 def sampler(update: Update) -> Measure | None:
     """Measure the mean difference between the log-probabilities of tokens scored by sampler and trainer."""
+    if why := no_sampler(update):
+        raise NotRecordedError(why)
     step, table = update.step, update.table
     if step is not None and step.sampling_logp is not None:
         differences = recompute.from_sampler(step)
@@ -176,13 +169,12 @@ def sampler(update: Update) -> Measure | None:
 
 
 def is_far(measure: Measure, first: Measure) -> bool:
-    """Return whether the sampler differs from the trainer."""
     return bool(measure.value > limit("sampler") or measure.more["far"] > limit("sampler_far"))
 
 
 def judge_sampler(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for a sampler whose policy differs from the trained one."""
-    since = lasting(measures, is_far, min(2, len(measures)))
+    since = lasting(measures, is_far)
     if not since:
         return None
     first, gap = since[0].label, float(np.mean([m.value for m in since]))
@@ -226,8 +218,7 @@ def _apart(update: Update, row: int, token: int, gap: float, weights: np.ndarray
 
 def noise(update: Update) -> float:
     """Return what rounding explains of a difference of log-probabilities, in nats, by settings or digits."""
-    assert update.step is not None
-    trainer, values = update.settings.recorded.trainer_values, update.step.logp[0][update.used(0)]
+    trainer, values = update.settings.recorded.trainer_values, update.tokens.logp[0][update.used(0)]
     half = trainer.get("bf16") or trainer.get("fp16") or _like_half(values)
     return limit("noise_half" if half else "noise_single")
 
@@ -238,20 +229,11 @@ def _like_half(values: np.ndarray) -> bool:
     return len(single) > 0 and not bool((single.view(np.uint32) & 0x1FFF).any())
 
 
-def no_versions(update: Update) -> str:
-    """Describe what would have to be recorded to determine the age of samples, or return an empty string."""
-    if update.table is None:
-        return update.why_no_table
-    known = update.table.staleness
-    if known is None or not np.isfinite(known).any():
-        return tr("The version of the policy that wrote a completion is not recorded.")
-    return ""
-
-
 def staleness(update: Update) -> Measure | None:
     """Measure the mean age of the completions in training steps, with the oldest as evidence."""
-    assert update.table is not None and update.table.staleness is not None
-    ages = update.table.staleness
+    ages = update.completions.staleness
+    if ages is None or not np.isfinite(ages).any():
+        raise NotRecordedError(tr("The version of the policy that wrote a completion is not recorded."))
     known = np.flatnonzero(np.isfinite(ages))
     oldest = known[np.argsort(-ages[known], kind="stable")[:2]].tolist()
     seen = (_evidence(update, row, float(ages[row])) for row in oldest)
@@ -276,7 +258,7 @@ def _evidence(update: Update, row: int, age: float) -> Evidence:
 
 def judge_stale(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for samples of a policy that is too old."""
-    since = lasting(measures, is_stale, min(2, len(measures)))
+    since = lasting(measures, is_stale)
     if not since:
         return None
     mean, oldest = float(np.mean([m.value for m in since])), max(m.more["oldest"] for m in since)

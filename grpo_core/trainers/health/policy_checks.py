@@ -1,32 +1,31 @@
-"""Checks of the policy: entropy, clipping, distance to the reference."""
+"""Checks of the policy: entropy, clipping, distance to the reference.
+
+Some find settings that defeat their own purpose: a cap on all tokens, a clip range that is never reached.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 
 from grpo_core import recompute
 from grpo_core.claims.claim import Claim
 from grpo_core.config import Settings
+from grpo_core.errors import NotRecordedError
 from grpo_core.levels import LEVELS
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.claims.findings import Run
 from grpo_core.trainers.health.check import Bad, Measure, Verdict, against, lasting, share_earned, worst
-from grpo_core.trainers.health.groups import dead_groups, no_rewards
+from grpo_core.trainers.health.groups import dead_groups
 from grpo_core.trainers.health.limits import grade, limit
 from grpo_core.trainers.health.update import Update
 
 NO_LOSS = tr("The settings of the loss are not recorded.")
-
-
-def no_entropy(update: Update) -> str:
-    """Return why the entropy is unknown."""
-    if _entropy(update) is not None:
-        return ""
-    return update.why_no_step or tr("The entropy of the policy is not recorded.")
 
 
 def _entropy(update: Update) -> float | None:
@@ -48,24 +47,25 @@ def _entropy(update: Update) -> float | None:
 
 
 def entropy(update: Update) -> Measure | None:
-    """Measure the mean entropy."""
-    value = _entropy(update)
-    if value is None or not np.isfinite(value):
+    value, equal = _entropy(update), None
+    if value is None:
+        raise NotRecordedError(update.why_no_step or tr("The entropy of the policy is not recorded."))
+    if not np.isfinite(value):
         return None
     seen = update.evidence(tr("entropy {value:.3g} nats").format(value=value))
-    groups = None if no_rewards(update) else dead_groups(update)
-    equal = None if groups is None else groups.more["equal"]
+    with suppress(NotRecordedError):
+        groups = dead_groups(update)
+        equal = None if groups is None else groups.more["equal"]
     return Measure.of(update, value, seen, equal=equal, earned=update.earned)
 
 
 def is_collapsed(measure: Measure, first: Measure) -> bool:
-    """Return whether the entropy is a small fraction of its initial value."""
     return measure.value <= limit("entropy_collapsed") * first.value
 
 
 def judge_collapse(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for entropy that fell to a small fraction of its initial value."""
-    since = lasting(measures, is_collapsed, 2)
+    since = lasting(measures, is_collapsed)
     if not since or measures[0].value <= 0:
         return None
     least = min(since, key=lambda m: m.value)
@@ -115,38 +115,31 @@ def judge_blow_up(measures: Sequence[Measure], settings: Settings) -> Verdict | 
 
 
 def is_blown_up(measure: Measure, first: Measure) -> bool:
-    """Return whether the entropy is a multiple of its initial value."""
     return measure.value >= max(limit("entropy_blown_up") * first.value, first.value + limit("entropy_more"))
 
 
-def no_later_pass(update: Update) -> str:
-    """Return why nothing can be clipped, or why that is unknown. Empty if tokens can be clipped."""
-    if update.step is None:
-        return update.why_no_step
-    if not update.settings.recorded.names_loss:
-        return NO_LOSS
-    clip = SURROGATES[update.settings.objective.surrogate].clip
-    if clip is None:
-        return tr("This loss has no clip.")
-    if clip.cuts_weight:
-        return tr("This loss limits weights: its cap does not stop pushes.")
-    if not update.terms:
-        return tr("The loss of these updates cannot be recomputed.")
-    if update.step.passes < 2 and _ratios_are_one(update):
-        return tr("Every completion was used in only one optimizer step: its ratio is 1 and nothing is clipped.")
-    return ""
-
-
 def _ratios_are_one(update: Update) -> bool:
-    """Return whether every ratio of the first pass is 1 in single precision."""
     ratio = update.terms[0].ratio[update.used(0)]
     return bool((np.abs(ratio - 1) <= limit("one")).all())
 
 
-def clipped(update: Update) -> Measure | None:
-    """Measure the largest share of clipped tokens in a pass."""
+def clipped(update: Update) -> Measure:
+    """Measure the largest share of clipped tokens in a pass, if tokens can be clipped."""
+    step, clip = update.tokens, SURROGATES[update.settings.objective.surrogate].clip
+    if not update.settings.recorded.names_loss:
+        raise NotRecordedError(NO_LOSS)
+    if clip is None:
+        raise NotRecordedError(tr("This loss has no clip."))
+    if clip.cuts_weight:
+        raise NotRecordedError(tr("This loss limits weights: its cap does not stop pushes."))
+    if not update.terms:
+        raise NotRecordedError(tr("The loss of these updates cannot be recomputed."))
+    if step.passes < 2 and _ratios_are_one(update):
+        raise NotRecordedError(
+            tr("Every completion was used in only one optimizer step: its ratio is 1 and nothing is clipped.")
+        )
     shares = []
-    other, stopped = (np.zeros(() if update.step is None else update.step.mask.shape, bool) for _ in range(2))
+    other, stopped = (np.zeros(step.mask.shape, bool) for _ in range(2))
     for n, terms in enumerate(update.terms):
         used = update.used(n)
         used = used & np.isfinite(terms.ratio)  # NaN ratios are a different finding
@@ -154,8 +147,6 @@ def clipped(update: Update) -> Measure | None:
         if terms.clipped[used].any():
             other |= update.pulled(n) & terms.clipped & used
             stopped |= terms.clipped & used
-    if not shares:
-        return None
     n = int(np.argmax(shares))
     facts = {"share": shares[n], "number": n + 1, "count": len(shares)}
     seen = update.evidence(tr("{share:.0%} of the tokens are clipped in pass {number} of {count}").format(**facts))
@@ -176,7 +167,7 @@ def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     beyond["clipped_passes"] = lambda m, _: m.more["many"] > limit("clipped_passes")
     if LEVELS[settings.objective.level].of_completion:
         beyond = {"clipped_completions": against("clipped_completions")}
-    spans = ((name, lasting(measures, bad, min(2, len(measures)))) for name, bad in beyond.items())
+    spans = ((name, lasting(measures, bad)) for name, bad in beyond.items())
     name, since = next(((name, span) for name, span in spans if span), ("", []))
     if not since:
         return None
@@ -193,21 +184,102 @@ def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     )
 
 
-def no_reference(update: Update) -> str:
-    """Return why the distance from a reference is unknown. Empty if it is known."""
-    if update.step is None:
-        return update.why_no_step
-    if update.step.ref_logp is None:
-        return tr("No log-probabilities of a reference policy are recorded, so the KL from it is not known.")
-    if recompute.exact_kl(update.step, 0) is not None:
-        return tr("The full distributions are recorded, so the KL is exact and not an estimate from sampled tokens.")
-    return ""
+def cap(update: Update) -> Measure:
+    value, clip = update.settings.objective.clip_high, SURROGATES[update.settings.objective.surrogate].clip
+    if not update.settings.recorded.names_loss:
+        raise NotRecordedError(NO_LOSS)
+    if clip is None or not clip.cuts_weight:
+        raise NotRecordedError(tr("This loss caps no weight."))
+    return Measure.of(update, value, update.evidence(tr("the cap is {cap:g}").format(cap=value)))
+
+
+def judge_cap(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for a cap below 1, which limits every token before the policy has changed at all."""
+    first = measures[0]
+    if first.value >= limit("cap"):
+        return None
+    return Verdict(
+        grade=grade("cap"), what=[Fault.of("cap", cap=first.value)], began=first.label, evidence=first.evidence
+    )
+
+
+def _no_range(update: Update) -> str:
+    clip = SURROGATES[update.settings.objective.surrogate].clip
+    return tr("This clip does not read the ratio.") if clip is not None and clip.rule else ""
+
+
+def no_range_of_tokens(update: Update) -> str:
+    of_completion = LEVELS[update.settings.objective.level].of_completion
+    return tr("The ratio is per completion.") if of_completion else _no_range(update)
+
+
+def reach(update: Update) -> Measure:
+    """Measure the largest share of clipped tokens in a pass, and the largest distance of a ratio from 1.
+
+    This is for ratios of full completions.
+    """
+    if not update.settings.recorded.names_loss:
+        raise NotRecordedError(NO_LOSS)
+    level = LEVELS[update.settings.objective.level]
+    if not level.of_completion:
+        raise NotRecordedError(tr("The ratio is per token."))
+    if not level.by_length:
+        raise NotRecordedError(
+            tr("The ratio of a completion is the product of its tokens' ratios, for which there is no usual range.")
+        )
+    if why := _no_range(update):
+        raise NotRecordedError(why)
+    measure = clipped(update)
+    ratios = [t.ratio[update.used(n)] for n, t in enumerate(update.terms)]
+    away = [float(np.abs(r[np.isfinite(r)] - 1).max(initial=0)) for r in ratios]
+    return Measure.of(update, measure.value, *measure.evidence, away=max(away))
+
+
+def _rounded_up(value: float) -> float:
+    """Round a number up to two significant digits. Return 0 if it is not positive."""
+    if value <= 0:
+        return 0.0
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return math.ceil(value / unit) * unit
+
+
+def judge_reach(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for a clip range meant for individual tokens, which ratios of full completions never reach."""
+    low, high = settings.objective.clip_low, settings.objective.clip_high
+    if min(low, high) < limit("range_of_tokens") or any(m.value > 0 for m in measures):
+        return None
+    if len(measures) < limit("range_updates"):
+        return None
+    farthest = max(measures, key=lambda m: m.more["away"])
+    if farthest.more["away"] < limit("range_of_gspo"):  # GSPO's own range would stop no push either
+        return None
+    what = Fault.of("never_reached", away=_rounded_up(farthest.more["away"]), low=low, high=high)
+    return Verdict(grade=grade("range_of_tokens"), what=[what], began=measures[0].label, evidence=farthest.evidence)
+
+
+def judge_range_of_completions(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+    """Check for a clip range meant for ratios of full completions, which nearly all ratios of individual tokens
+    exceed.
+    """
+    low, high = settings.objective.clip_low, settings.objective.clip_high
+    if max(low, high) >= limit("range_of_completions") or not any(m.value > 0 for m in measures):
+        return None
+    most = max(measures, key=lambda m: m.value)
+    what = Fault.of("range_of_completions", low=low, high=high, share=most.value, label=most.label)
+    return Verdict(grade=grade("range_of_completions"), what=[what], began=measures[0].label, evidence=most.evidence)
 
 
 def far_tokens(update: Update) -> Measure | None:
     """Measure the share of the KL due to tokens far from the reference, in the last pass."""
-    step = update.step
-    assert step is not None and step.ref_logp is not None
+    step = update.tokens
+    if step.ref_logp is None:
+        raise NotRecordedError(
+            tr("No log-probabilities of a reference policy are recorded, so the KL from it is not known.")
+        )
+    if recompute.exact_kl(step, 0) is not None:
+        raise NotRecordedError(
+            tr("The full distributions are recorded, so the KL is exact and not an estimate from sampled tokens.")
+        )
     last = step.passes - 1
     used = update.used(last)
     with np.errstate(over="ignore", invalid="ignore"):

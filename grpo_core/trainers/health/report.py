@@ -11,13 +11,11 @@ from grpo_core.foreign.recording import Source
 from grpo_core.text import language, plural, tr
 from grpo_core.trainers.claims.measured import Measured
 from grpo_core.trainers.health.chain import first_break, shown_by
-from grpo_core.trainers.health.finding import Diagnosis, Evidence, Finding
+from grpo_core.trainers.health.finding import Diagnosis, Evidence, Finding, State
 from grpo_core.trainers.health.grade import Grade
-from grpo_core.trainers.health.link import State
 
 
 def as_text(source: Source, result: Diagnosis) -> str:
-    """Return the diagnosis in sentences."""
     lines = [headline(source, result), *filter(None, [result.caution])]
     lines += ["", CHAIN_TITLE, *(f"- {link.line}" for link in result.chain)] if result.chain else []
     for n, finding in enumerate((*result.findings, *result.ended)):
@@ -95,7 +93,6 @@ def headline(source: Source, result: Diagnosis) -> str:
 
 
 def place(one: Evidence) -> str:
-    """Return the location and description of a piece of evidence."""
     words: dict[str, Any] = {"step": one.step, "what": one.what, "row": one.row, "token": one.token}
     if one.row is None:
         text = tr("step {step}: {what}").format(**words)
@@ -107,7 +104,6 @@ def place(one: Evidence) -> str:
 
 
 def as_json(source: Source, result: Diagnosis) -> dict[str, Any]:
-    """Return the diagnosis as JSON-serializable values."""
     return {
         "run": source.title,
         "source": source.settings.recorded.source,

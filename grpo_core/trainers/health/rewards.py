@@ -10,14 +10,14 @@ import numpy as np
 from grpo_core.baselines import BASELINES
 from grpo_core.config import Settings
 from grpo_core.deviations import DEVIATIONS
-from grpo_core.errors import shortened
+from grpo_core.errors import NotRecordedError, shortened
 from grpo_core.foreign.recording import Completions
 from grpo_core.lm.final_answer import ends_on
 from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.health.check import Measure, Verdict, worst
 from grpo_core.trainers.health.finding import Evidence
-from grpo_core.trainers.health.groups import counted, no_rewards
+from grpo_core.trainers.health.groups import counted, scored
 from grpo_core.trainers.health.limits import grade, limit
 from grpo_core.trainers.health.update import Update
 
@@ -27,8 +27,7 @@ SHOWN = 5
 
 def unscored(update: Update) -> Measure | None:
     """Measure the share of completions without a reward, with the first of them as evidence."""
-    table = update.table
-    assert table is not None
+    table = update.completions
     rows = np.flatnonzero(counted(table))
     if not len(rows):
         return None
@@ -48,32 +47,40 @@ def judge_unscored(measures: Sequence[Measure], settings: Settings) -> Verdict |
     return Verdict(grade=grade("missing"), what=[what], began=first, evidence=worst(those))
 
 
-def no_parts(update: Update) -> str:
-    """Return why reward functions are not recorded separately."""
-    if update.table is None:
-        return update.why_no_table
-    if update.table.reward_parts is None or update.table.reward_parts.shape[1] < 2:
-        return tr("Only one reward is recorded.")
-    return ""
+def parts_of(update: Update) -> tuple[Completions, np.ndarray, tuple[str, ...], np.ndarray]:
+    """Return the completions, and the scores (B, K), the names and the weights (K,) of the reward functions.
+
+    Without names, they are numbers.
+
+    Raises:
+        NotRecordedError: there are no completions, or only one reward function.
+    """
+    table, parts = update.completions, update.completions.reward_parts
+    if parts is None or parts.shape[1] < 2:
+        raise NotRecordedError(tr("Only one reward is recorded."))
+    names = table.reward_names or tuple(str(k + 1) for k in range(parts.shape[1]))
+    return table, parts, names, np.array(table.reward_weights or [1.0] * parts.shape[1])
 
 
-def no_advantage(update: Update) -> str:
-    """Return why advantages are unknown."""
-    if update.table is None:
-        return update.why_no_table
-    advantage = update.table.advantage
-    return "" if advantage is not None and not np.isnan(advantage).all() else tr("No advantages are recorded.")
+def advantages(update: Update) -> np.ndarray:
+    """Return the advantage of each completion, (B,).
+
+    Raises:
+        NotRecordedError: there are none.
+    """
+    advantage = update.completions.advantage
+    if advantage is None or np.isnan(advantage).all():
+        raise NotRecordedError(tr("No advantages are recorded."))
+    return advantage
 
 
 def spread_of_parts(update: Update) -> Measure | None:
     """Measure the covariance of the weighted reward functions within groups, and the range of each."""
-    table = update.table
-    assert table is not None and table.reward_parts is not None
-    rows = counted(table) & np.isfinite(table.reward_parts).all(axis=1)
+    table, parts, names, weights = parts_of(update)
+    rows = counted(table) & np.isfinite(parts).all(axis=1)
     if not rows.any():
         return None
-    names, weights = parts_of(table)
-    parts, group = (table.reward_parts * weights)[rows], table.group[rows]
+    parts, group = (parts * weights)[rows], table.group[rows]
     sums = np.zeros((int(group.max()) + 1, parts.shape[1]))
     np.add.at(sums, group, parts)
     centred = parts - (sums / np.maximum(np.bincount(group), 1)[:, None])[group]
@@ -91,10 +98,11 @@ def spread_of_parts(update: Update) -> Measure | None:
 def judge_constant_part(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for a reward function that is constant over all completions, or over those of each prompt."""
     measures = [m for m in measures if m.more["names"] == measures[0].more["names"]]
-    if len(measures) < limit("updates") or sum(m.value for m in measures) < limit("rows"):
+    count = sum(m.value for m in measures)
+    if len(measures) < limit("updates") or count < limit("rows"):
         return None
     low, high = np.min([m.more["low"] for m in measures], axis=0), np.max([m.more["high"] for m in measures], axis=0)
-    spread = np.sqrt(np.diag(sum(m.more["covariance"] for m in measures)) / sum(m.value for m in measures))
+    spread = np.sqrt(np.diag(sum(m.more["covariance"] for m in measures)) / count)
     flat: list[Fault] = []
     tiny = limit("part_constant")
     for name, weight, lowest, highest, within in zip(
@@ -113,13 +121,9 @@ def judge_constant_part(measures: Sequence[Measure], settings: Settings) -> Verd
     if BASELINES[o.baseline].within_group and settings.recorded.names_loss and not whole:
         flat.append(Fault.of("adds_nothing", names=tuple(dict(claim.values)["name"] for claim in flat)))
     first = measures[0].label
-    seen = Evidence(
-        step=first,
-        what=plural("{count} completion", "{count} completions", int(sum(m.value for m in measures))).format(
-            count=int(sum(m.value for m in measures))
-        ),
-    )
-    return Verdict(grade=grade("part_constant"), what=flat, began=first, evidence=[seen])
+    seen = plural("{count} completion", "{count} completions", int(count)).format(count=int(count))
+    evidence = [Evidence(step=first, what=seen)]
+    return Verdict(grade=grade("part_constant"), what=flat, began=first, evidence=evidence)
 
 
 def judge_fighting_parts(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -165,9 +169,8 @@ def _opposition(covariance: np.ndarray, i: int, j: int) -> tuple[float, float]:
 
 def largest_advantage(update: Update) -> Measure | None:
     """Measure the largest advantage, and the magnitudes of all advantages."""
-    table = update.table
-    assert table is not None and table.advantage is not None
-    sizes = np.abs(table.advantage)
+    advantage, table = advantages(update), update.completions
+    sizes = np.abs(advantage)
     known = np.flatnonzero(np.isfinite(sizes) & (sizes > 0))
     if not len(known):
         return None
@@ -175,7 +178,7 @@ def largest_advantage(update: Update) -> Measure | None:
     largest, median = float(sizes[order[0]]), float(np.median(sizes[known]))
     what = tr("advantage {value:.4g}, reward {reward:.4g}")
     seen = (
-        update.evidence(what.format(value=table.advantage[row], reward=table.rewards[row]), row)
+        update.evidence(what.format(value=advantage[row], reward=table.rewards[row]), row)
         for row in order
         if sizes[row] >= limit("advantage_large")
     )
@@ -209,8 +212,7 @@ def judge_outliers(measures: Sequence[Measure], settings: Settings) -> Verdict |
 
 def far_rewards(update: Update) -> Measure | None:
     """Measure the rewards of the completions that count, with the largest as evidence."""
-    table = update.table
-    assert table is not None
+    table = scored(update)
     rows = np.flatnonzero(counted(table) & np.isfinite(table.rewards))
     if not len(rows):
         return None
@@ -243,18 +245,11 @@ def judge_far_rewards(measures: Sequence[Measure], settings: Settings) -> Verdic
     return Verdict(grade=grade("reward_far"), what=[what], began=those[0].label, evidence=worst(those))
 
 
-def no_answers(update: Update) -> str:
-    """Return why completions cannot be compared with the right answers. Empty if they can."""
-    if why := no_rewards(update):
-        return why
-    assert update.table is not None
-    return "" if update.table.answers is not None else tr("The right answers are not recorded.")
-
-
 def answered(update: Update) -> Measure | None:
     """Measure the share of completions of the lowest reward that end on the right answer, with examples."""
-    table = update.table
-    assert table is not None and table.answers is not None
+    table = scored(update)
+    if table.answers is None:
+        raise NotRecordedError(tr("The right answers are not recorded."))
     rows = [row for row in np.flatnonzero(counted(table) & np.isfinite(table.rewards)) if table.answers[row]]
     low = float(table.rewards[rows].min()) if rows else math.nan
     lowest = [row for row in rows if table.rewards[row] == low]
@@ -280,26 +275,16 @@ def judge_answered(measures: Sequence[Measure], settings: Settings) -> Verdict |
     return Verdict(grade=grade("answered"), what=[what], began=shown[0].label, evidence=worst(shown, SHOWN))
 
 
-def parts_of(table: Completions) -> tuple[tuple[str, ...], np.ndarray]:
-    """Return the names and the weights (K,) of the reward functions. Without names, they are numbers."""
-    assert table.reward_parts is not None
-    count = table.reward_parts.shape[1]
-    return table.reward_names or tuple(str(k + 1) for k in range(count)), np.array(
-        table.reward_weights or [1.0] * count
-    )
-
-
 def means_of_parts(update: Update) -> Measure | None:
     """Measure the mean and spread of each reward function before weighting.
 
     A function with weight 0, which is only monitored, is measured, too.
     """
-    table = update.table
-    assert table is not None and table.reward_parts is not None
-    rows = counted(table) & np.isfinite(table.reward_parts).all(axis=1)
+    table, parts, names, weights = parts_of(update)
+    rows = counted(table) & np.isfinite(parts).all(axis=1)
     if rows.sum() < 2:
         return None
-    (names, weights), parts = parts_of(table), table.reward_parts[rows]
+    parts = parts[rows]
     means, spreads = parts.mean(axis=0), parts.std(axis=0, ddof=1)
     return Measure.of(
         update, float((parts @ weights).mean()), names=names, weights=weights, means=means, spreads=spreads

@@ -9,7 +9,7 @@ import numpy as np
 
 from grpo_core import recompute
 from grpo_core.config import Settings
-from grpo_core.errors import GrpoError, NotRecordedError
+from grpo_core.errors import GrpoError, NotRecordedError, shortened
 from grpo_core.foreign.recording import Completions, Report, Source
 from grpo_core.kl import EXACT
 from grpo_core.objective import Terms
@@ -29,12 +29,10 @@ class Update:
 
     Attributes:
         label: the trainer's number for the update.
-        settings: settings of the training.
         table: its completions; None if none are recorded.
         why_no_table: a sentence that says why there is no table; empty if there is one.
         step: its tokens; None if the source only contains text.
         why_no_step: a sentence that says why there is no step; empty if there is one.
-        reports: the trainer's reports.
         vocabulary: the text of each token by token ID, (V,); empty if the source has no text.
     """
 
@@ -46,6 +44,28 @@ class Update:
     why_no_step: str = ""
     reports: tuple[Report, ...] = ()
     vocabulary: tuple[str, ...] = ()
+
+    @property
+    def completions(self) -> Completions:
+        """The table of completions.
+
+        Raises:
+            NotRecordedError: there is none.
+        """
+        if self.table is None:
+            raise NotRecordedError(self.why_no_table)
+        return self.table
+
+    @property
+    def tokens(self) -> Step:
+        """The step.
+
+        Raises:
+            NotRecordedError: there is none.
+        """
+        if self.step is None:
+            raise NotRecordedError(self.why_no_step)
+        return self.step
 
     @cached_property
     def terms(self) -> list[Terms]:
@@ -79,16 +99,14 @@ class Update:
 
     def used(self, passed: int) -> np.ndarray:
         """Return the tokens used in pass ``passed`` (0 = the first) that count in the loss, boolean (B, T)."""
-        assert self.step is not None
-        return recompute.used(self.step, passed)
+        return recompute.used(self.tokens, passed)
 
     def pulled(self, passed: int) -> np.ndarray:
         """Return the tokens with a gradient that does not come from their advantage in pass ``passed``, boolean (B, T).
 
         It comes from a KL in the loss or an entropy bonus.
         """
-        assert self.step is not None
-        step, objective = self.step, self.settings.objective
+        step, objective = self.tokens, self.settings.objective
         with np.errstate(all="ignore"):
             pull = recompute.token_gradient(step, passed)[1]
         everywhere = bool(objective.entropy_bonus) or step.entropy_coefficient is not None
@@ -133,23 +151,19 @@ class Update:
 
     def token(self, row: int, place: int) -> str:
         """Return the token at index ``place`` of a completion: its text in quotation marks, or its token ID."""
-        assert self.step is not None
-        number = int(self.step.tokens[row, place])
+        number = int(self.tokens.tokens[row, place])
         return f"“{self.vocabulary[number]}”" if 0 <= number < len(self.vocabulary) else f"‹{number}›"
 
     def quote(self, row: int) -> str:
         """Return the text of a completion, shortened. Empty if none is recorded."""
         text = None if self.table is None else self.table.completions[row]
-        if text is None:
-            return ""
-        return text if len(text) <= LONGEST_QUOTE else text[: LONGEST_QUOTE - 1] + "…"
+        return "" if text is None else shortened(text, LONGEST_QUOTE)
 
 
 def read(source: Source, position: int, vocabulary: tuple[str, ...]) -> Update:
     """Read the update at ``position``.
 
     Args:
-        source: the run.
         position: position of the update, counted from 1.
         vocabulary: the source's vocabulary, passed in because it takes a long time to read and is the same for every
             update.

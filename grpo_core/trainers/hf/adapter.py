@@ -14,8 +14,7 @@ from torch.nn import functional as F  # noqa: N812 - as everywhere
 
 from grpo_core.errors import SettingsError, shortened
 from grpo_core.text import tr
-from grpo_core.trainers.hf.adapter_files import WEIGHTS, AdapterFiles
-from grpo_core.trainers.hf.attention import NO_TARGETS, targets_in
+from grpo_core.trainers.hf.adapter_files import NO_TARGETS, WEIGHTS, AdapterFiles, targets_in
 from grpo_core.trainers.hf.loading import libraries
 from grpo_core.trainers.hf.refusal import refuse
 
@@ -29,7 +28,6 @@ def trainable(model: Any, files: AdapterFiles | None, *, rank: int, alpha: float
         files: the adapter in the folder; trained further, or merged if all weights are trained.
         rank: rank of the trained adapter; 0 to train every weight.
         alpha: ``alpha / rank`` is the factor of a new adapter's output.
-        seed: seed of a new adapter's initial weights.
 
     Raises:
         SettingsError: an adapter does not fit the model.
@@ -84,9 +82,7 @@ def spare_launches(model: Any) -> None:
 
 
 def _adapted_output(layer: Any, first: Any, second: Any, scale: float, x: Tensor) -> Tensor:
-    """Return the output (..., D') of a layer for ``x`` (..., D), with ``scale`` · second(first(x)) added unless the
-    adapter is off.
-    """
+    """Return the output (..., D') for ``x`` (..., D), plus ``scale`` · second(first(x)) unless the adapter is off."""
     down, up = first.weight, second.weight
     plain: Tensor = layer.base_layer(x)
     if layer.disable_adapters or layer.merged:

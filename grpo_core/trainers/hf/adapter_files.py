@@ -1,5 +1,5 @@
-"""Reader of a folder that contains a trained adapter instead of a full model (LoRA, as saved by peft). It does not need
-torch.
+"""Layers that adapters are applied to, and folders with a trained adapter instead of a full model (LoRA, as saved by
+peft). Nothing here needs torch.
 
 Of its ``adapter_config.json`` only rank, α and the name of its model are used. peft supports much more: regular
 expressions, modules to import, changes to the model's own weights. Fields that would change the numbers are rejected.
@@ -8,7 +8,7 @@ expressions, modules to import, changes to the model's own weights. Fields that 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
@@ -19,6 +19,22 @@ from grpo_core.regular_file import read_limited
 from grpo_core.text import tr
 from grpo_core.trainers.hf.refusal import refuse
 from grpo_core.trainers.hf.tensors import Shapes, numbers, shapes_of
+
+TARGETS = (
+    ("q_proj", "k_proj", "v_proj", "o_proj"),  # Llama, Qwen, Mistral, Gemma
+    ("c_attn", "attn.c_proj"),  # GPT-2
+    ("query_key_value", "attention.dense"),  # GPT-NeoX, Pythia
+    ("query_key_value", "self_attention.dense"),  # Bloom, Falcon
+    ("qkv_proj", "o_proj"),  # Phi-3
+    ("q_proj", "k_proj", "v_proj", "self_attn.dense"),  # Phi
+    ("q_proj", "k_proj", "v_proj", "out_proj"),  # OPT, GPT-Neo
+    ("attn_q", "attn_k", "attn_v", "attn_output"),  # GGUF
+    ("attn_qkv", "attn_output"),  # GGUF of GPT-2
+)
+"""Suffixes of the names of the layers in a model's attention, by family."""
+NO_TARGETS = tr(
+    "no adapter fits this model, because its attention layers have other names; use 0 to train every weight"
+)
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 LARGEST_CONFIG = 4 << 20
@@ -41,12 +57,9 @@ class AdapterFiles:
     """A trained adapter, as described by its files.
 
     Attributes:
-        path: path of its folder.
         base: the folder of the model that it belongs to.
-        rank: r.
         alpha: α; the adapter's output is multiplied by α / r.
         layers: names of the layers that it changes, as in transformers.
-        shapes: shapes of its tensors.
     """
 
     path: Path
@@ -58,7 +71,6 @@ class AdapterFiles:
 
     @property
     def parameters(self) -> int:
-        """Number of parameters of the adapter."""
         return numbers(self.shapes)
 
     def check(self, base: Shapes) -> None:
@@ -120,8 +132,9 @@ def adapter_in(folder: Path) -> AdapterFiles | None:
                     file=CONFIG, name=shortened(name, 60), value=shortened(value, 60)
                 ),
             )
-    rank, alpha = config.get("r"), _alpha(config.get("lora_alpha"))
-    if type(rank) is not int or not 1 <= rank <= LARGEST_RANK or alpha is None:
+    rank, alpha = config.get("r"), config.get("lora_alpha", 0)
+    scaled = type(alpha) in (int, float) and 0 < alpha <= LARGEST_ALPHA
+    if type(rank) is not int or not 1 <= rank <= LARGEST_RANK or not scaled:
         raise refuse(folder, tr("its {file} does not give a usable r and lora_alpha").format(file=CONFIG))
     shapes = shapes_of(folder / WEIGHTS) if (folder / WEIGHTS).exists() else {}
     if not shapes:
@@ -132,7 +145,7 @@ def adapter_in(folder: Path) -> AdapterFiles | None:
         rank=rank,
         layers=_layers(folder, shapes, rank),
         shapes=shapes,
-        alpha=alpha * (math.sqrt(rank) if config.get("use_rslora") else 1.0),
+        alpha=float(alpha) * (math.sqrt(rank) if config.get("use_rslora") else 1.0),
     )
 
 
@@ -141,11 +154,6 @@ def _config(folder: Path) -> dict[str, Any]:
     if read is None:
         raise refuse(folder, tr("its {file} is empty or not JSON").format(file=CONFIG))
     return read
-
-
-def _alpha(value: Any) -> float | None:
-    """Return ``value`` as α, or None if it is not a valid number."""
-    return float(value) if type(value) in (int, float) and 0 < value <= LARGEST_ALPHA else None
 
 
 def _base(folder: Path, config: Mapping[str, Any]) -> Path:
@@ -190,7 +198,21 @@ def _layers(folder: Path, shapes: Shapes, rank: int) -> tuple[str, ...]:
 
 
 def _names(layer: str) -> tuple[str, ...]:
-    """Return the possible names of a layer's tensor in the files of a model, with and without the prefix of the model's
-    body.
-    """
+    """Return the possible names of a layer's tensor in the files of a model, with and without the body's prefix."""
     return f"{layer}.weight", f"{layer.partition('.')[2]}.weight"
+
+
+def targets_in(names: Iterable[str]) -> tuple[str, ...] | None:
+    """Return the first family of :data:`TARGETS` whose suffixes all occur, or None if there is none.
+
+    Args:
+        names: names of layers, or of their tensors ending in ``.weight``.
+    """
+    known = [name.removesuffix(".weight") for name in names]
+    return next((each for each in TARGETS if all(any(is_one(name, (end,)) for name in known) for end in each)), None)
+
+
+def is_one(name: str, endings: tuple[str, ...]) -> bool:
+    """Return whether the name of a layer, or of its tensor ending in ``.weight``, has one of ``endings``."""
+    layer = name.removesuffix(".weight")
+    return any(layer == ending or layer.endswith(f".{ending}") for ending in endings)

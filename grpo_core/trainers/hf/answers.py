@@ -1,6 +1,4 @@
-"""Answers to questions about an update of a model from a folder, computed with the loaded model rather than a second
-one.
-"""
+"""Answers to questions about an update of a model from a folder, computed with the loaded model itself."""
 
 from __future__ import annotations
 
@@ -25,10 +23,6 @@ def answered(
     """Answer a question about ``step``. The learner is restored to its previous state afterwards.
 
     Args:
-        learner: the run's learner.
-        origin: the run's origin, for its vocabulary.
-        question: the question.
-        step: the update that the question is about.
         history: the consecutive updates that end with the one before ``step``.
 
     Raises:

@@ -1,10 +1,18 @@
-"""Conversion of prompts and completions between text and a model's tokens."""
+"""Conversion of prompts and completions between text and a model's tokens, with a limited chat template.
+
+A template is a program that comes with the folder. transformers runs it in jinja2's sandbox, which keeps it away from
+files and Python's internals, but does not prevent nested loops that count to ten billion.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -14,7 +22,6 @@ from grpo_core.errors import GrpoError, SettingsError, shortened
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.vocabulary import padded
 from grpo_core.text import plural, tr
-from grpo_core.trainers.hf.template_limit import LONGEST, SECONDS, TemplateTimeError, limited
 
 SWITCHES = ("enable_thinking", "thinking")
 """Names of the variable with which chat templates switch their thinking mode: Qwen's and DeepSeek's."""
@@ -22,6 +29,42 @@ _SWITCH = re.compile(rf"\{{%[^%]*\b(?:{'|'.join(SWITCHES)})\b")
 NO_SYSTEM = tr("the model has no chat template and so no place for a system prompt; put it into your prompts")
 PROMPT = "The capital of France is"
 """A prompt in words, since a tokenizer can multiply letters."""
+SECONDS = 2.0
+"""Time limit in seconds for rendering one prompt. Typical templates take a thousandth of that."""
+LONGEST = 1_000_000
+"""Maximum number of characters of a rendered prompt."""
+_TEMPLATE = "<template>"
+"""File name that jinja2 assigns to the code of a template compiled from a string."""
+
+
+class TemplateTimeError(Exception):
+    """Raised if a template takes too long."""
+
+
+@contextmanager
+def limited(seconds: float = SECONDS, clock: Callable[[], float] = time.monotonic) -> Iterator[None]:
+    """Context manager that interrupts a template's code, and any Python function it calls, after ``seconds``, in this
+    thread.
+
+    The time is checked before each line of the template's code and before each function call. A single operation of the
+    interpreter, such as multiplying large numbers, is therefore not interrupted.
+
+    Raises:
+        TemplateTimeError: the code took longer.
+    """
+    due = clock() + seconds
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        if clock() >= due:
+            raise TemplateTimeError
+        return trace if frame.f_code.co_filename == _TEMPLATE else None
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
 
 
 class Chat:
@@ -49,7 +92,6 @@ class Chat:
 
     @property
     def templated(self) -> bool:
-        """Whether prompts are wrapped in a chat template."""
         return bool(getattr(self._tokenizer, "chat_template", None))
 
     def encoded(self, prompts: Sequence[Prompt]) -> np.ndarray:
@@ -104,7 +146,6 @@ class Chat:
         return [int(token) for token in tokens]
 
     def _filled_in(self, prompt: Prompt) -> str:
-        """Render the prompt with the model's template."""
         system = self._system or prompt.system
         messages = [{"role": "system", "content": system}] * bool(system) + [{"role": "user", "content": prompt.text}]
         how = {"add_generation_prompt": True, "tokenize": False, **self._switch}

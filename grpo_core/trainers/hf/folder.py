@@ -1,6 +1,4 @@
-"""Inspection of a user's model before it is loaded: its architecture, its size, and any reason
-why it cannot be used.
-"""
+"""Inspection of a user's model before it is loaded: architecture, size, and any reason why it cannot be used."""
 
 from __future__ import annotations
 
@@ -21,9 +19,8 @@ from grpo_core.text import plural, tr
 from grpo_core.trainers import token_text
 from grpo_core.trainers.hf import adapter_files
 from grpo_core.trainers.hf.adapter_files import AdapterFiles, adapter_in
-from grpo_core.trainers.hf.gguf_header import MAGIC, header_of
 from grpo_core.trainers.hf.refusal import refuse
-from grpo_core.trainers.hf.tensors import Shapes, numbers, shapes_of, weight_files
+from grpo_core.trainers.hf.tensors import MAGIC, Shapes, header_of, numbers, shapes_of, weight_files
 
 LARGEST_JSON = 128 << 20
 """Maximum size in bytes of a JSON file in the folder. Large vocabularies take about 35 MB."""
@@ -44,10 +41,7 @@ class ModelFiles:
 
     Attributes:
         path: the folder, or the GGUF file.
-        gguf: whether it is a GGUF file.
         kind: its architecture, such as “llama”.
-        shapes: shapes of its tensors.
-        parameters: number of parameters.
         context: maximum length in tokens of prompt and completion together; None if the files do not specify it.
         licence: licence named in the model card or header, or empty.
         digest: digest of its configuration, tokenizer and weights, 16 hexadecimal digits.
@@ -81,12 +75,10 @@ class ModelFiles:
 
     @property
     def name(self) -> str:
-        """Name of the model."""
         return self.path.stem if self.gguf else self.path.name
 
     @property
     def description(self) -> str:
-        """Description of the model, in one sentence."""
         facts = {"name": self.name, "kind": self.kind, "parameters": self.parameters}
         facts["licence"] = self.licence or tr("not stated")
         if self.adapter is not None:
@@ -103,7 +95,6 @@ class ModelFiles:
 
     @property
     def reading(self) -> str:
-        """A sentence that says how much data is read to load the model."""
         return tr("Loading it reads {size:,.1f} MB.").format(size=self.size / 1e6)
 
 
@@ -142,7 +133,6 @@ class Looked:
     """The cached results of inspecting a model, empty at first.
 
     Attributes:
-        files: the description of its files.
         texts: the text of each token, indexed by token number, (V,).
     """
 
@@ -169,7 +159,6 @@ def texts_of(folder: str, digest: str) -> tuple[str, ...]:
 
 
 def _looked_at_folder(path: Path) -> ModelFiles:
-    """Inspect the full model in a folder, or the adapter in it together with its model."""
     adapter = adapter_in(path)
     if adapter is None:
         return _whole_model(path)
@@ -247,7 +236,6 @@ def _json(path: Path, name: str, absent: str | None = "") -> dict[str, Any]:
 
 
 def _check_embedding(path: Path, config: dict[str, Any], shapes: Shapes) -> None:
-    """Check that the shape of the token embedding is the one that the configuration specifies."""
     wanted = config.get("vocab_size"), config.get("hidden_size", config.get("n_embd"))
     tables = {name: shape for name, shape in shapes.items() if name.endswith(("embed_tokens.weight", "wte.weight"))}
     for name, shape in tables.items():
@@ -261,9 +249,7 @@ def _check_embedding(path: Path, config: dict[str, Any], shapes: Shapes) -> None
 
 
 def _check_counts(path: Path, config: dict[str, Any], shapes: Shapes) -> None:
-    """Reject a configuration with more layers than there are tensors, or with an implausible number of heads,
-    experts and so on, before anything builds them.
-    """
+    """Reject more layers than tensors, or an implausible number of heads, experts and so on, before any is built."""
     for name, value in config.items():
         layers = name in ("num_hidden_layers", "num_layers", "n_layer")
         most = len(shapes) if layers else MOST_COUNTED
@@ -277,7 +263,6 @@ def _check_counts(path: Path, config: dict[str, Any], shapes: Shapes) -> None:
 
 
 def _licence(path: Path, config: dict[str, Any]) -> str:
-    """Return the licence named by the model's card or configuration."""
     try:
         card = (read_limited(path / "README.md", 1 << 20) or b"").decode("utf-8", "replace")
     except OSError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -21,15 +21,13 @@ from grpo_core.lm.checkpoint import device_named
 from grpo_core.lm.device_sampling import sent
 from grpo_core.lm.interface import Drafts, Passes, Poll, SamplingRequest, Table
 from grpo_core.lm.passes import array_of, require_finite
-from grpo_core.lm.problems import Prompt
 from grpo_core.objective import evaluate
 from grpo_core.reductions import REDUCTIONS
 from grpo_core.text import tr
 from grpo_core.trainers.hf.adapter import spare_launches, trainable, with_trained_adapter
-from grpo_core.trainers.hf.attentive import attend
 from grpo_core.trainers.hf.chat import Chat
-from grpo_core.trainers.hf.checkpointing import checkpointed, prepare_checkpointing
 from grpo_core.trainers.hf.folder import look
+from grpo_core.trainers.hf.layers import attend, checkpointed, prepare_checkpointing
 from grpo_core.trainers.hf.loading import load
 from grpo_core.trainers.hf.measuring import Measured, Measuring
 from grpo_core.trainers.hf.memory import SPARE, require_space, rows_within, smaller_sentence
@@ -85,7 +83,8 @@ class FolderPolicy(FolderWeights):
         self.ways: Ways = proved(loaded.model, tolerance=1e-4 if self._precision == "float32" else 2e-2)
         if wanted.checkpointing:
             prepare_checkpointing(loaded.model)
-        self._chat = Chat(loaded.tokenizer, loaded.ends, files.context, settings.language)
+        chat = Chat(loaded.tokenizer, loaded.ends, files.context, settings.language)
+        self.encoded, self.text, self.completion, self._ends = chat.encoded, chat.text, chat.completion, chat.ends
         self.model = trainable(
             loaded.model, files.adapter, rank=wanted.adapter_rank, alpha=wanted.adapter_alpha, seed=settings.seed
         )
@@ -119,20 +118,6 @@ class FolderPolicy(FolderWeights):
                 tr("the distributions over a large vocabulary are not recorded; choose k1, k2 or k3"),
             )
 
-    # -- text ------------------------------------------------------------------------------------------------------
-
-    def encoded(self, prompts: Sequence[Prompt]) -> np.ndarray:
-        """Encode prompts with the model's chat template, (P, T_prompt), −1 in padding on the right."""
-        return self._chat.encoded(prompts)
-
-    def text(self, tokens: np.ndarray) -> str:
-        """Return the text of a completion's tokens (L,), without the end-of-sequence token."""
-        return self._chat.text(tokens)
-
-    def completion(self, text: str) -> np.ndarray:
-        """Encode a typed completion, including the end-of-sequence token, (L,)."""
-        return self._chat.completion(text)
-
     # -- sample and score ------------------------------------------------------------------------------------------
 
     def sample(self, request: SamplingRequest) -> Table:
@@ -146,7 +131,7 @@ class FolderPolicy(FolderWeights):
                 sampled_on_device, prepared=self.ways.prepared, graphs=self.graphs if self.ways.fixed else None
             )
         )
-        table = how(self.model, request, ends=self._chat.ends, padding=self.ways.padding, at_once=self._sampling)
+        table = how(self.model, request, ends=self._ends, padding=self.ways.padding, at_once=self._sampling)
         self._sampling = 0
         return table
 
@@ -165,7 +150,6 @@ class FolderPolicy(FolderWeights):
         return rows > 1
 
     def smaller(self, settings: Settings) -> str:
-        """Return a sentence that names changes of ``settings`` that need less memory. Empty if none is known."""
         return smaller_sentence(self._files, settings)
 
     @property
@@ -295,7 +279,6 @@ class FolderPolicy(FolderWeights):
     # -- record ----------------------------------------------------------------------------------------------------
 
     def recorded_before(self, batch: Batch, reference: Measured | None) -> dict[str, Any]:
-        """Return the reference's log-probabilities."""
         return {} if reference is None else {"ref_logp": array_of(reference.logp)}
 
     def recorded_after(
@@ -318,9 +301,7 @@ class FolderPolicy(FolderWeights):
         return recorded
 
     def measurements(self, batch: Batch, after: Measured, reference: Measured | None) -> dict[str, float]:
-        """Return means over the visited positions of quantities that need full distributions,
-        which are not recorded.
-        """
+        """Return means over the visited positions of quantities that need the distributions."""
         means = {"entropy": after.entropy, "max_prob": after.max_prob, "kl": after.divergence}
         given = {name: table for name, table in means.items() if table is not None}
         there = torch.from_numpy(batch.mask)
@@ -345,9 +326,7 @@ def chunk_loss(
     batch.
 
     Args:
-        objective: the loss.
         batch: all rows, whose mask (B, T) marks the tokens that are trained on.
-        rows: rows of the chunk.
         dist: distributions of the chunk, used for the entropy bonus.
         logp: (n, T_chunk) log-probabilities of the chunk's sampled tokens, with gradients.
         old_logp: (B, T) log-probabilities before the first pass.

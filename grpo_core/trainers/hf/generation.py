@@ -50,9 +50,7 @@ def ignored(path: Path) -> tuple[str, ...]:
 
 
 def ignored_sentence(path: Path) -> str:
-    """Return a sentence that lists the generation settings of the model at ``path`` that are ignored, and says why.
-    Empty if there are none.
-    """
+    """Return a sentence on the ignored generation settings of the model at ``path``. Empty if there are none."""
     names = ignored(path)
     if not names:
         return ""

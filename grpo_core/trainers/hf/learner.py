@@ -37,7 +37,9 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
         self._loading = time.perf_counter() - begun  # seconds
         made.ask = self._ask
         self._start = made.kept() if settings.model.adapter_rank else None
-        self._before: tuple[Step | None, Kept] | None = None  # state before the last update, and the update
+        # states before the last update and before the one last asked about, by its old log-probabilities, since two
+        # branches share update numbers
+        self._before: tuple[bytes, Kept] | None = None
         self._asked: tuple[bytes, Kept] | None = None
         self._astray = False  # whether the weights are those of an earlier update
         return made
@@ -48,7 +50,7 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
 
     def _update(self, settings: Settings, number: int) -> Step:
         step = super()._update(settings, number)
-        self._before = None if self._start is None else (step, self._kept)
+        self._before = None if self._start is None else (step.old_logp.tobytes(), self._kept)
         return step
 
     def update_time(self) -> UpdateTime:
@@ -66,7 +68,6 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
         afterwards.
 
         Args:
-            step: a recorded update of this run.
             history: the consecutive updates that end with the one before ``step``, starting with one that has weights,
                 or with the first.
 
@@ -119,26 +120,17 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
 
     def _go_before(self, step: Step, history: Sequence[Step]) -> None:
         assert self._start is not None
-        name = step.old_logp.tobytes()  # two branches share update numbers
-        if self._asked is not None and self._asked[0] == name:
-            self._stand(self._asked[1], step)
-        elif self._before is not None and self._before[0] is not None and self._before[0].old_logp.tobytes() == name:
-            self._stand(self._before[1], step)
-        else:
-            self.policy.put_back(_copied(self._start))
-            self._step = 0
+        name = step.old_logp.tobytes()
+        known = next((kept for one, kept in filter(None, (self._asked, self._before)) if one == name), None)
+        self.policy.put_back(_copied(known or self._start))
+        self._step = step.step - 1 if known else 0
+        if known is None:
             for earlier in history:
                 self._replay(earlier)
         self._asked = name, self.policy.kept()
 
-    def _stand(self, kept: Kept, step: Step) -> None:
-        self.policy.put_back(_copied(kept))
-        self._step = step.step - 1
-
 
 def _copied(kept: Kept) -> Kept:
-    """Return ``kept`` with a copy of its optimizer state, since the optimizer adopts the state of a restored
-    snapshot.
-    """
+    """Return ``kept`` with a copy of its optimizer state, which the optimizer adopts when it is restored."""
     memory = [{name: value.clone() for name, value in moments.items()} for moments in kept.memory]
     return Kept(weights=kept.weights, critic=kept.critic, kind=kept.kind, optimizer=kept.optimizer, memory=memory)

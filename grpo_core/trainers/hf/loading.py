@@ -115,7 +115,6 @@ def load(files: ModelFiles, device: torch.device, precision: str) -> Loaded:
 
 
 def tokenizer_of(files: ModelFiles) -> Any:
-    """Load the tokenizer of ``files`` with transformers."""
     transformers, _ = libraries()
     where, options = _place(files)
     return transformers.AutoTokenizer.from_pretrained(where, trust_remote_code=False, **options)

@@ -42,8 +42,6 @@ class Measuring:
     """Tables of a batch, filled in chunk by chunk.
 
     Args:
-        batch: the batch to score.
-        device: device of the tables.
         choose: whether to select the likeliest tokens of each position.
         first: earlier results, whose selected tokens are looked up again.
     """
@@ -80,8 +78,6 @@ class Measuring:
         the selected tokens.
 
         Args:
-            rows: indices of the rows in the batch.
-            dist: distributions under the policy.
             reference: distributions under the reference, in the same contexts.
         """
         divergence = kl.exact(dist.logp, reference.logp)[dist.context]
@@ -90,9 +86,7 @@ class Measuring:
         self._look_up("ref_top_logp", rows, reference)
 
     def _choose_from(self, rows: slice, dist: Distributions) -> None:
-        """Select the likeliest tokens of each position. If the sampled token is not among them,
-        it replaces the last.
-        """
+        """Select the likeliest tokens of each position. A sampled token that is not among them replaces the last."""
         longest, places = dist.context.shape[1], min(LIKELIEST, dist.logp.shape[-1])
         if self._chosen is None:
             self._chosen = torch.full((*self._mask.shape, places), -1, dtype=torch.int32, device=self._mask.device)
@@ -101,9 +95,7 @@ class Measuring:
         self._chosen[rows, :longest] = torch.where(self._mask[rows, :longest, None], ids, -1).int()
 
     def _look_up(self, name: str, rows: slice, dist: Distributions) -> None:
-        """Store the log-probabilities of the selected tokens under ``dist`` in half precision, which is enough for
-        three decimals.
-        """
+        """Store the log-probabilities of the selected tokens in half precision, enough for three decimals."""
         if self._chosen is None:
             return
         if name not in self._top:
@@ -114,9 +106,7 @@ class Measuring:
         self._top[name][rows, :longest] = torch.where(ids >= 0, logp, 0.0)
 
     def done(self, diverged: bool) -> Measured:
-        """Return the tables of the full batch. ``diverged`` says whether the divergence from the reference was
-        measured.
-        """
+        """Return the tables of the full batch. ``diverged``: the divergence from the reference was measured."""
         logp, entropy, largest, divergence = self._tables
         return Measured(
             logp=logp,

@@ -10,7 +10,7 @@ from typing import Any
 from grpo_core.config import Settings
 from grpo_core.memory import GIB
 from grpo_core.text import plural, tr
-from grpo_core.trainers.hf.attention import is_one, targets_in
+from grpo_core.trainers.hf.adapter_files import is_one, targets_in
 from grpo_core.trainers.hf.folder import ModelFiles
 from grpo_core.trainers.hf.refusal import refuse
 from grpo_core.trainers.hf.token_tree import is_worth_repeating
@@ -51,7 +51,6 @@ class Need:
     """Memory need in bytes, by purpose.
 
     Attributes:
-        weights: the policy's weights.
         reference: a frozen copy; 0 with a new adapter, whose reference is the model without it.
         moments: the optimizer's state for the trained weights.
         kept: the copy of the trained weights and their moments that a cancelled update returns to.
@@ -84,7 +83,6 @@ class Need:
 
     @property
     def sentence(self) -> str:
-        """Sentence that states the memory need."""
         return plural(
             "Trains {trained:,} number and needs about {whole:.1f} GB of memory.",
             "Trains {trained:,} numbers and needs about {whole:.1f} GB of memory.",
@@ -191,8 +189,6 @@ def require_space(files: ModelFiles, settings: Settings, free: float | None = No
     """Reject a model that does not fit into memory, before anything is loaded.
 
     Args:
-        files: the model.
-        settings: settings of the run.
         free: free bytes on its device; by default :func:`available`.
 
     Raises:
@@ -215,9 +211,7 @@ def require_space(files: ModelFiles, settings: Settings, free: float | None = No
 
 
 def _smaller(files: ModelFiles, settings: Settings, there: float) -> tuple[str, float]:
-    """Return the name of settings that fit into ``there`` bytes, and the bytes they need. The name is empty if none
-    fit.
-    """
+    """Return the name of settings that fit into ``there`` bytes, empty if none do, and the bytes they need."""
     no_adapter = files.adapter is not None or targets_in(files.shapes) is None
     fitting = (
         (name, need(files, settings.replace(changes)).whole)

@@ -45,8 +45,6 @@ def card(reader: RunReader, last: int, title: str, files: ModelFiles, kind: str)
     Args:
         reader: the run, of which only the updates up to the exported one count.
         last: number of the exported update.
-        title: title of the run.
-        files: the model that was trained.
         kind: "adapter" or "merged".
     """
     changes = {first: settings for first, settings in reader.settings_changes() if first <= last}

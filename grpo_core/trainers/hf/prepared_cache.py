@@ -94,7 +94,6 @@ def _fixed_layer() -> Any:
 
 
 def _chosen(filled: Tensor, rows: Tensor, further: int) -> Tensor:
-    """Select rows of a table and extend it by ``further`` columns."""
     _, heads, length, width = filled.shape
     whole = filled.new_empty((len(rows), heads, length + further, width))
     whole[..., :length, :] = filled.index_select(0, rows)

@@ -20,7 +20,6 @@ NO_TRANSFORMERS = (
         "them."
     )
 )
-"""Message if transformers or peft is not available."""
 
 
 def refuse(path: Path, reason: str) -> SettingsError:

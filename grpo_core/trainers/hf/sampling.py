@@ -39,8 +39,6 @@ def sample(
     """Sample one completion per row.
 
     Args:
-        model: a model of transformers.
-        request: the completions to sample.
         ends: tokens that end a completion.
         padding: whether prompts of several lengths can be in one batch, padded on the left; otherwise each length has
             its own batch.
@@ -89,9 +87,7 @@ def sampled_on_device(
 
 
 def keeps_rows(model: Any) -> bool:
-    """Return whether the model's cache allows rows to be shared and dropped, as :func:`sample` does. Layers with a
-    recurrent state do not.
-    """
+    """Return whether cached rows can be shared and dropped, unlike those of layers with a recurrent state."""
     device = next(model.parameters()).device
     with torch.no_grad():
         done = model(input_ids=torch.zeros(1, 1, dtype=torch.int64, device=device), use_cache=True)
@@ -116,7 +112,6 @@ class CachedRows:
     """Rows with their keys and values (:class:`grpo_core.lm.device_sampling.Rows`), initially one per prompt.
 
     Args:
-        model: a model of transformers.
         prompt_tokens: (P, T_prompt), −1 in padding on the right.
         further: maximum number of tokens that follow.
         prepared: as for :func:`sampled_on_device`.
@@ -153,7 +148,6 @@ class CachedRows:
         self.tables = [x for layer in self.cache.layers for x in (layer.keys, layer.values)] if self.decode else []
 
     def keep(self, rows: Tensor) -> None:
-        """Replace all entries with copies of the entries ``rows`` (m,)."""
         self.tables = []  # which the cache copies
         self.cache.batch_select_indices(rows)
         self.positions, self.bias, self.logits = (
@@ -195,7 +189,6 @@ def prefilled(model: Any, prompt_tokens: np.ndarray, *, sharing: bool) -> tuple[
     """Compute the keys and values of prompts.
 
     Args:
-        model: a model of transformers.
         prompt_tokens: (P, T_prompt), −1 in padding on the right.
         sharing: whether a prefix of all prompts, such as a chat template's, is computed once.
 
@@ -225,11 +218,7 @@ def prefilled(model: Any, prompt_tokens: np.ndarray, *, sharing: bool) -> tuple[
 
 
 def _beginning(prompt_tokens: np.ndarray) -> int:
-    """Return the length of the prefix that several prompts (P, T_prompt) share, excluding the last token of the
-    shortest.
-
-    The result is 0 if it is too short for a separate forward pass.
-    """
+    """Return the length of the prompts' common prefix, excluding any last token, 0 if too short for its own pass."""
     lengths = (prompt_tokens >= 0).sum(axis=-1)
     same = (prompt_tokens == prompt_tokens[0]).all(axis=0)
     shared = min(int(np.argmin([*same, False])), int(lengths.min()) - 1)

@@ -1,6 +1,4 @@
-"""Saving a trained model in the formats of transformers and peft: an adapter's folder, or the full model with merged
-weights.
-"""
+"""Saving a trained model in the formats of transformers and peft: an adapter, or the full model with merged weights."""
 
 from __future__ import annotations
 
@@ -73,9 +71,7 @@ def write_whole(policy: FolderPolicy, files: ModelFiles, folder: Path) -> None:
 
 
 def _share(folder: Path) -> None:
-    """Give the weights the permissions of the folder's other files, since safetensors makes them accessible only to the
-    owner.
-    """
+    """Give the weights the permissions of the folder's other files, since safetensors lets only the owner read them."""
     like = (folder / CONFIG if (folder / CONFIG).is_file() else folder / "config.json").stat().st_mode
     for path in folder.glob("*.safetensors"):
         path.chmod(stat.S_IMODE(like))
@@ -83,9 +79,7 @@ def _share(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _as_system_errors() -> Iterator[None]:
-    """Context manager that converts system errors inside safetensors to ``OSError`` with an error number, as
-    elsewhere.
-    """
+    """Convert system errors inside safetensors to ``OSError`` with an error number, as elsewhere."""
     try:
         yield
     except SafetensorError as error:

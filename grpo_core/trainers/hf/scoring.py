@@ -240,11 +240,7 @@ def _longest_in_a_tree(model: Any) -> int:
 
 
 def _stepped(model: Any, batch: Batch, rows: np.ndarray, longest: int, *, fixed: bool = False) -> Tensor:
-    """Return the logits computed token by token, as in sampling on a device, or as in a CUDA graph if ``fixed``.
-
-    Raises:
-        ValueError: a layer does not keep all keys, so that the cache cannot have a fixed size.
-    """
+    """Return the logits computed token by token, as in sampling on a device, or as in a CUDA graph if ``fixed``."""
     begun = CachedRows(model, batch.prompt_tokens[batch.prompt_of[rows]], longest - 1, prepared=True)
     going: CachedRows | TokenStep = begun
     order, tokens = (sent(x, begun.logits.device) for x in (np.arange(len(rows)), batch.tokens[rows].astype(np.int64)))

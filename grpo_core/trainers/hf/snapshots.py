@@ -84,11 +84,7 @@ class Snapshots:
 
     @contextlib.contextmanager
     def _opened(self, path: Path) -> Iterator[Any]:
-        """Open a snapshot with safetensors, to read it tensor by tensor.
-
-        Raises:
-            GrpoError: the snapshot cannot be read, or belongs to another model.
-        """
+        """Open a snapshot to read it tensor by tensor. It is refused if unreadable, or of another model."""
         try:
             with safe_open(path, framework="pt") as file:
                 if (file.metadata() or {}).get("model") != self._digest:
@@ -103,7 +99,6 @@ class Snapshots:
 
 
 def _tensors(weights: Mapping[str, Tensor], memory: Mapping[Tensor, Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """Return the tensors of a snapshot, by name: every weight and its optimizer state."""
     tensors: dict[str, Tensor] = {}
     for name, weight in weights.items():
         tensors[f"{_WEIGHT}/{name}"] = weight.detach()

@@ -1,4 +1,6 @@
-"""Headers of safetensors files: names and shapes of the tensors, and whether the file is complete."""
+"""Headers of safetensors and GGUF files, read without the weights: the tensors' names and shapes, GGUF's metadata, and
+whether the file is complete. GGUF's layout follows its specification, versions 2 and 3 (ggml's ``docs/gguf.md``).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ import math
 import struct
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from grpo_core.regular_file import opened_regular, read_limited
 from grpo_core.text import tr
@@ -25,6 +27,12 @@ _BITS = {"F64": 64, "I64": 64, "U64": 64, "F32": 32, "I32": 32, "U32": 32, "F16"
          "I8": 8, "U8": 8, "BOOL": 8, "F8_E4M3": 8, "F8_E5M2": 8}  # fmt: skip # names, several per line
 """Bits per number by dtype. Dtypes added to the format later are not checked."""
 ONE, INDEX = "model.safetensors", "model.safetensors.index.json"
+MAGIC = b"GGUF"
+MOST_ENTRIES = 100_000
+MOST_ITEMS = 4_000_000
+LONGEST_TEXT = 10_000_000
+_NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_TEXT, _LIST = 8, 9
 
 
 def weight_files(folder: Path) -> tuple[Path, ...]:
@@ -87,11 +95,7 @@ def shapes_of(path: Path) -> dict[str, tuple[int, ...]]:
 
 
 def _shape(entry: Any) -> tuple[int, ...]:
-    """Return the shape of a tensor according to its header entry.
-
-    Raises:
-        ValueError: the shape does not match the entry's number of bytes.
-    """
+    """Return the shape in a tensor's header entry. ValueError if it does not match the number of bytes."""
     shape, (begin, end) = tuple(entry["shape"]), entry["data_offsets"]
     if len(shape) > MOST_AXES or not all(type(n) is int and 0 <= n < 2**63 for n in (*shape, begin, end)):
         raise ValueError("no shape")
@@ -112,3 +116,67 @@ def _without_weights(folder: Path) -> str:
     if (folder / "adapter_model.safetensors").exists():
         return tr("it contains only an adapter; choose the folder of a complete model")
     return tr("it does not contain {file}").format(file=ONE)
+
+
+def header_of(path: Path) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
+    """Read the header of a GGUF file.
+
+    Returns:
+        Its metadata, key -> number, string or list of these; and the shape of each tensor by name, (rows, columns).
+
+    Raises:
+        SettingsError: the file is empty, truncated, or not a GGUF file.
+    """
+    try:
+        with opened_regular(path) as file:
+            if not (magic := file.read(4)):
+                raise refuse(path, tr("it has 0 bytes; copy it again"))
+            if magic != MAGIC or _number(file, "I") not in (2, 3):
+                raise refuse(path, tr("it is not a GGUF file of version 2 or 3"))
+            tensors, entries = _count(file, MOST_ENTRIES), _count(file, MOST_ENTRIES)
+            metadata = {_text(file): _value(file, _number(file, "I")) for _ in range(entries)}
+            shapes, furthest = {}, 0
+            for _ in range(tensors):
+                name = _text(file)
+                shape = tuple(_number(file, "Q") for _ in range(min(_number(file, "I"), 8)))
+                _number(file, "I")
+                furthest = max(furthest, _number(file, "Q"))
+                shapes[name] = shape[::-1]
+            start = file.tell()
+    except OSError as error:
+        raise refuse(path, tr("it cannot be read ({reason})").format(reason=error.strerror)) from None
+    except (ValueError, KeyError, struct.error, MemoryError, OverflowError, RecursionError):
+        raise refuse(path, tr("its header cannot be read; it is damaged or cut short")) from None
+    if path.stat().st_size <= start + furthest:
+        raise refuse(path, tr("it is cut short; copy it again"))
+    return metadata, shapes
+
+
+def _number(file: BinaryIO, kind: str) -> Any:
+    return struct.unpack("<" + kind, file.read(struct.calcsize("<" + kind)))[0]
+
+
+def _count(file: BinaryIO, most: int) -> int:
+    count = int(_number(file, "Q"))
+    if count > most:
+        raise ValueError(f"{count} entries")
+    return count
+
+
+def _text(file: BinaryIO) -> str:
+    length = _count(file, LONGEST_TEXT)
+    content = file.read(length)
+    if len(content) < length:
+        raise ValueError("cut short")
+    return content.decode("utf-8", "backslashreplace")
+
+
+def _value(file: BinaryIO, kind: int) -> Any:
+    if kind == _TEXT:
+        return _text(file)
+    if kind != _LIST:
+        return _number(file, _NUMBERS[kind])
+    inner, count = _number(file, "I"), _count(file, MOST_ITEMS)
+    if inner in _NUMBERS:
+        return list(struct.unpack(f"<{count}{_NUMBERS[inner]}", file.read(count * struct.calcsize(_NUMBERS[inner]))))
+    return [_value(file, inner) for _ in range(count)]

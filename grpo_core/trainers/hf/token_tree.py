@@ -53,12 +53,8 @@ class TokenTree:
 
 
 def token_tree(prompts: Iterable[np.ndarray], completions: Iterable[np.ndarray]) -> TokenTree:
-    """Build the tree of rows, each of which consists of a prompt (L_prompt,) and a completion (L,). A row's last token
-    predicts nothing and is left out.
-
-    Args:
-        prompts: prompt of each row, with at least one token.
-        completions: completion of each row, with at least one token.
+    """Build the tree of rows, each of which consists of a prompt (L_prompt,) and a completion (L,), neither
+    empty. A row's last token predicts nothing and is left out.
     """
     numbers: dict[tuple[int, int], int] = {}  # (parent, token) -> node
     depths, places = list[int](), list[list[int]]()
@@ -106,10 +102,8 @@ def is_quicker(tree: TokenTree, prompts: np.ndarray, longest: int, width: int) -
     completions.
 
     Args:
-        tree: the tree of the rows.
         prompts: (P,) lengths of the distinct prompts.
         longest: length of the longest completion in tokens.
-        width: width of the model.
     """
     rows = len({tuple(row) for row in tree.context.tolist()})
     prompt, own, pairs_per_token = int(prompts.max()), longest - 1, PAIRS_PER_TOKEN * width

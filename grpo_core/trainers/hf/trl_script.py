@@ -18,7 +18,7 @@ from grpo_core.lm.final_answer import NUMBER
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.rewards import PromptSource
 from grpo_core.text import tr
-from grpo_core.trainers.hf.attention import NO_TARGETS, targets_in
+from grpo_core.trainers.hf.adapter_files import NO_TARGETS, targets_in
 from grpo_core.trainers.hf.chat import SWITCHES
 from grpo_core.trainers.hf.folder import ModelFiles, look
 from grpo_core.trainers.hf.refusal import refuse

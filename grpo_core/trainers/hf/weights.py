@@ -28,7 +28,6 @@ class FolderWeights(TrainedWeights):
     Args:
         model: the model; weights that require a gradient are trained.
         settings: settings of the first update.
-        device: device of the model.
         digest: digest of the model's files; only snapshots with the same digest are read.
 
     Attributes:
@@ -46,7 +45,6 @@ class FolderWeights(TrainedWeights):
 
     @property
     def trained_parameters(self) -> int:
-        """Number of trained parameters."""
         return sum(weight.numel() for weight in self._weights)
 
     def stepped(self, wanted: Optimizer) -> float:
@@ -59,7 +57,6 @@ class FolderWeights(TrainedWeights):
         return norm
 
     def forget_gradients(self) -> None:
-        """Discard the gradients accumulated since the last step."""
         self._optimizer.zero_grad(set_to_none=True)
 
     def kept_for(self, settings: Settings) -> Kept | None:

@@ -19,7 +19,7 @@ from grpo_core.trainers.importers import (
     scalars,
     trace,
     trackio,
-    trl_completions,
+    trl_table,
     verifiers,
     verl,
 )
@@ -34,7 +34,6 @@ class Importer:
     """An importer for one format.
 
     Attributes:
-        title: name of the format.
         probe: function that recognises a file or folder of this format by names and first bytes.
         open: function that opens the run; raises RunFileError if it cannot be read.
         open_indexed: like ``open``, with a folder for indexes of large files; None if the format has no index.
@@ -48,13 +47,8 @@ class Importer:
     general: bool = False
 
 
-def importer_for(path: Path) -> Importer | None:
-    """Return the importer for ``path``, or None if none recognises it."""
-    name = _name_of(path)
-    return None if name is None else IMPORTERS[name]
-
-
-def _name_of(path: Path) -> str | None:
+def importer_for(path: Path) -> str | None:
+    """Return the name of the importer for ``path``, or None if none recognises it."""
     for name, importer in sorted(IMPORTERS.items(), key=lambda item: item[1].general):
         try:
             if importer.probe(path):
@@ -68,7 +62,6 @@ def open_source(path: Path, *, index: Path | None = None, columns: str = "") -> 
     """Open the recorded run in a file or folder.
 
     Args:
-        path: path of the file or folder.
         index: folder in the user's cache for line indexes of large files; with it, such a file can be
             :attr:`~grpo_core.foreign.recording.Source.partial` at first.
         columns: what columns of a log or of a table of completions mean, ``my_col=reward,...``; empty to recognise the
@@ -89,7 +82,7 @@ def open_source(path: Path, *, index: Path | None = None, columns: str = "") -> 
         if not of_rows:
             found.note(tr("Columns were read as specified: {columns}.").format(columns=columns))
         return found
-    name = _name_of(path)
+    name = importer_for(path)
     if name is None:
         raise RunFileError(
             tr("{path} is not a recorded run that this program can read. {looks}").format(
@@ -128,8 +121,8 @@ _OURS = {
     ),
     "completions": Importer(
         title=tr("TRL's completions (completions_00012.parquet)"),
-        probe=trl_completions.probe,
-        open=trl_completions.TrlCompletions,
+        probe=trl_table.probe,
+        open=trl_table.TrlCompletions,
     ),
     "trackio": Importer(title=tr("a trackio database (.db)"), probe=trackio.probe, open=trackio.TrackioRun),
     "verifiers": Importer(

@@ -27,18 +27,9 @@ SUFFIX = ".npz"
 KINDS = "biuf"
 """Kind letters of the NumPy dtypes that are accepted."""
 _ERRORS = (
-    OSError,
-    ValueError,
-    EOFError,
-    OverflowError,
-    MemoryError,
-    LookupError,
-    RuntimeError,
-    NotImplementedError,
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-)
+    OSError, ValueError, EOFError, OverflowError, MemoryError, LookupError, RuntimeError, zipfile.BadZipFile,
+    zlib.error, struct.error,
+)  # fmt: skip # names, side by side
 
 
 def columns_of(path: Path) -> Columns | Arrays:
@@ -126,7 +117,6 @@ class Arrays(Lists):
         return flat, self._lengths(f"{name}.lengths", len(inner), len(flat)), counts
 
     def _depth(self, name: str) -> int:
-        """Return the nesting depth of lists in a column: 0 for plain values."""
         return sum(f"{name}.{part}" in self._parts for part in ("lengths", "counts"))
 
     def _of_depth(self, name: str, depth: int) -> np.ndarray:
@@ -171,11 +161,7 @@ class Arrays(Lists):
 
 
 def _parsed(data: bytes) -> np.ndarray:
-    """Parse a flat array in NumPy's format (``numpy.lib.format``).
-
-    Raises:
-        ValueError: it is not in this format, has an unexpected shape or kind of values, or is truncated.
-    """
+    """Parse a flat array in NumPy's format (``numpy.lib.format``). ValueError if it is anything else, or truncated."""
     stream = io.BytesIO(data)
     if np.lib.format.read_magic(stream) != (1, 0):
         raise ValueError("unknown version of the format")

@@ -101,7 +101,6 @@ def _lines(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _step(line: str) -> int | None:
-    """Return the step that a line names. None if it names none."""
     if (found := _EPOCH.search(line)) is not None:
         return (int(found[1]) - 1) * int(found[3]) + int(found[2])
     return None if (found := _STEP.search(line)) is None else int(found[1])

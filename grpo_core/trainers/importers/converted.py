@@ -27,17 +27,9 @@ from grpo_core.text import tr
 KEY = "recorded"
 """Key in the table ``meta`` under which all facts about the source that are not settings are stored as JSON."""
 ARRAYS = (
-    "group",
-    "rewards",
-    "reward_parts",
-    "advantage",
-    "length",
-    "truncated",
-    "counted",
-    "entropy",
-    "staleness",
+    "group", "rewards", "reward_parts", "advantage", "length", "truncated", "counted", "entropy", "staleness",
     "metrics",
-)
+)  # fmt: skip # names, side by side
 TOKENS = ("sampling_logp", "training_logp")
 """Fields of :class:`Completions` that hold one array per completion."""
 

@@ -69,7 +69,6 @@ def _of_event(data: bytes) -> Iterator[tuple[int, str, float]]:
 
 
 def _of_tensor(data: bytes) -> float | None:
-    """Return the number of a tensor with one number. None for any other tensor."""
     fields = dict(_fields(data))
     form = _FORMATS.get(fields.get(_TYPE))
     for value in (fields.get(number) for number in (_FLOATS, _DOUBLES, _CONTENT)):
@@ -79,11 +78,7 @@ def _of_tensor(data: bytes) -> float | None:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield (number, value) of each field of a message: an integer, or the bytes of everything else.
-
-    Raises:
-        ValueError: it is not a message.
-    """
+    """Yield (number, value) of each field of a message, an integer or bytes. ValueError if it is no message."""
     at = 0
     while at < len(data):
         key, at = _integer(data, at)

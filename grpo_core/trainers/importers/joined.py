@@ -33,13 +33,11 @@ class Joined(Source):
 
     @property
     def notes(self) -> Sequence[str]:  # type: ignore[override]
-        """The notes on both."""
         joined = tr("The trainer's reports are those of {name}.").format(name=self._log.log.name)
         return [*self._rows.notes, joined, *self._log.notes]
 
     @property
     def has_losses(self) -> bool:  # type: ignore[override]
-        """Whether the trainer's losses are available for comparison."""
         return self._rows.has_losses
 
     def refresh(self) -> int:

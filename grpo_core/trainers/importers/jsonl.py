@@ -33,8 +33,6 @@ def complete_lines(path: Path, notes: list[str], *, note_torn: bool = False) -> 
     A last line without a line end is incomplete and is skipped. Unreadable lines are reported in notes.
 
     Args:
-        path: path of the file.
-        notes: list to which the notes are appended.
         note_torn: whether to accept a last line without a line end if it is complete JSON, and to note it otherwise.
     """
     for _, value in placed_lines(path, notes, note_torn=note_torn):
@@ -52,9 +50,6 @@ def placed_lines(
     """Yield values like :func:`complete_lines`, each with the byte offset of its line.
 
     Args:
-        path: path of the file.
-        notes: list to which the notes are appended.
-        note_torn: as for :func:`complete_lines`.
         at: position to start from; advanced past each complete line.
         parse: function from a line to its value; raises ValueError if it is not JSON.
     """

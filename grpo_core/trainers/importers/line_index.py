@@ -119,18 +119,13 @@ def _extended(path: Path, key_of: KeyOf, notes: list[str], before: LineIndex) ->
 
 def kept_index(folder: Path, path: Path) -> LineIndex | None:
     """Return the stored index of ``path`` in ``folder``, or None if it is missing, damaged or of another file."""
-    with suppress(OSError, ValueError, LookupError, TypeError, EOFError, MemoryError, zipfile.BadZipFile):
-        place = place_in(folder, path, SUFFIX)
-        content = read_limited(place, LARGEST)
-        if content is None:
-            return None
-        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            version, file, byte, lines, checked = (int(number) for number in archive["facts"])
-            starts, steps, kinds = (archive[name].astype(np.int64) for name in ("starts", "steps", "kinds"))
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        arrays = cached_arrays(place_in(folder, path, SUFFIX), LARGEST)
+        version, file, byte, lines, checked = (int(number) for number in arrays["facts"])
+        starts, steps, kinds = (arrays[name].astype(np.int64) for name in ("starts", "steps", "kinds"))
         sound = version == VERSION and starts.ndim == 1 and starts.shape == steps.shape == kinds.shape
         if not sound or checked != _sum_before(path, byte) or (starts.size and not 0 <= starts[-1] < byte):
             return None
-        os.utime(place)
         return LineIndex(file=file, byte=byte, lines=lines, starts=starts, steps=steps, kinds=kinds)
     return None
 
@@ -140,9 +135,8 @@ def keep_index(folder: Path, path: Path, index: LineIndex) -> None:
     done = index.finished
     with suppress(OSError, ValueError):
         facts = np.array([VERSION, index.file, index.byte, index.lines, _sum_before(path, index.byte)], np.int64)
-        archive = io.BytesIO()
-        np.savez(archive, facts=facts, starts=index.starts[done], steps=index.steps[done], kinds=index.kinds[done])
-        write_cached(place_in(folder, path, SUFFIX), archive.getvalue())
+        arrays = {"starts": index.starts[done], "steps": index.steps[done], "kinds": index.kinds[done]}
+        cache_arrays(place_in(folder, path, SUFFIX), facts=facts, **arrays)
 
 
 def _sum_before(path: Path, byte: int) -> int:
@@ -158,14 +152,26 @@ def place_in(folder: Path, path: Path, suffix: str, columns: str = "") -> Path:
     return folder / f"{hashlib.sha256(key).hexdigest()[:32]}{suffix}"
 
 
-def write_cached(place: Path, content: bytes) -> None:
-    """Write a file of :func:`place_in`. If there are too many with its suffix, the least recently used are deleted.
+def cached_arrays(place: Path, largest: int) -> dict[str, np.ndarray]:
+    """Return the arrays in a file of :func:`place_in`, none if it is missing, damaged or over ``largest`` bytes."""
+    with suppress(OSError, ValueError, LookupError, EOFError, MemoryError, zipfile.BadZipFile):
+        content = read_limited(place, largest)
+        if content is not None:
+            with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+                arrays = dict(archive)
+            with suppress(OSError):
+                os.utime(place)
+            return arrays
+    return {}
 
-    Raises:
-        OSError: it cannot be written.
-    """
-    place.parent.mkdir(parents=True, exist_ok=True)
-    files = sorted(place.parent.glob(f"*{''.join(place.suffixes)}"), key=lambda file: file.stat().st_mtime)
-    for file in files[: max(len(files) - MOST_FILES, 0)]:
-        file.unlink(missing_ok=True)
-    write_whole(place, content)
+
+def cache_arrays(place: Path, **arrays: np.ndarray) -> None:
+    """Write a file of :func:`place_in` if possible, and delete the least recently used of too many with its suffix."""
+    archive = io.BytesIO()
+    np.savez(archive, allow_pickle=False, **arrays)
+    with suppress(OSError, ValueError):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        files = sorted(place.parent.glob(f"*{''.join(place.suffixes)}"), key=lambda file: file.stat().st_mtime)
+        for file in files[: max(len(files) - MOST_FILES, 0)]:
+            file.unlink(missing_ok=True)
+        write_whole(place, archive.getvalue())

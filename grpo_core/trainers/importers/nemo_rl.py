@@ -23,7 +23,7 @@ from grpo_core.trainers.importers import nemo_rl_settings, recipe
 from grpo_core.trainers.importers.jsonl import complete_lines
 from grpo_core.trainers.importers.records import Record, records
 from grpo_core.trainers.importers.rows import Row, RowRun, number, tokens_of
-from grpo_core.trainers.importers.text_run import numbered_at, recorded_settings, whole
+from grpo_core.trainers.importers.text_run import numbered, recorded_settings, whole
 from grpo_core.trainers.importers.trl_table import as_text
 
 BEFORE, AFTER = "train_data_step", ".jsonl"
@@ -36,7 +36,7 @@ COLUMNS = {
 
 def probe(path: Path) -> bool:
     """Return whether ``path`` is a file of NeMo-RL's training data, or a folder of them."""
-    return bool(numbered_at(path, BEFORE, AFTER))
+    return path.exists() and bool(numbered(path, BEFORE, AFTER))
 
 
 class NemoRun(RowRun):
@@ -68,7 +68,6 @@ class NemoRun(RowRun):
             )
 
     def _describe(self, found: recipe.Recipe) -> None:
-        """Note which settings are known, and which numbers are not recorded."""
         self.note(
             tr(
                 "The settings of the loss are those of {name}; NeMo-RL's defaults are assumed for those not in it."

@@ -180,7 +180,6 @@ def weights(settings: Mapping[str, Any], trainer: np.ndarray, sampler: np.ndarra
     """Return the importance weight of each token, (B, T), for settings with :func:`gates`.
 
     Args:
-        settings: the settings.
         trainer, sampler: log-probabilities before the update, (B, T).
         mask: tokens in the loss, (B, T) boolean.
     """

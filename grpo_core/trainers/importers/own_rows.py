@@ -85,7 +85,6 @@ def parts_of(rows: list[Record], found: Mapping[str, str], given: Mapping[str, s
     Args:
         rows: the first rows of a file.
         found: the column of each meaning.
-        given: meanings that the user gave.
     """
     left = [name for name in names_of(rows) if name not in found.values()]
     chosen = [name for name in left if given.get(name) == PART]
@@ -145,7 +144,6 @@ class OwnRows(RowRun):
         """Open a file or folder.
 
         Args:
-            path: path of the file or folder.
             index: folder for line indexes. With it, the end of a large new file of JSON Lines is shown at first.
             columns: meanings that the user gave: name -> meaning.
 
@@ -184,7 +182,6 @@ class OwnRows(RowRun):
             self.settings = recorded_settings(source, names=last.reward_names, group_size=size)
 
     def _describe(self, names: list[str]) -> None:
-        """Note how the columns were read."""
         read = ", ".join(f"{name} = {meaning}" for meaning, name in self._columns.items())
         used = {*self._columns.values(), *self._parts, *self._objects}
         self.note(
@@ -211,7 +208,6 @@ class OwnRows(RowRun):
         return len(self.labels)
 
     def _take(self, found: list[tuple[int | None, Path]]) -> None:
-        """Take over the steps of the files."""
         places: dict[int, list[Path]] = {}
         for number_of_file, file in found:
             for label in self._labels_of(number_of_file, file):
@@ -224,7 +220,6 @@ class OwnRows(RowRun):
             self.note(tr("No column names the step, so all rows are shown as one update."))
 
     def _labels_of(self, number_of_file: int | None, file: Path) -> list[int]:
-        """Return the steps of a file."""
         if "step" not in self._columns:
             return [1 if number_of_file is None else number_of_file]
         if file in self._indexes:

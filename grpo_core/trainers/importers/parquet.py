@@ -18,18 +18,14 @@ from grpo_core.text import plural, tr
 LARGEST = 1 << 30
 """Maximum unpacked size of columns in bytes, whether declared by the file or found while reading."""
 MOST_ROWS = 200_000
-"""Maximum number of completions in one file.
-
-The limit is needed because a few kilobytes can encode millions of equal ones.
-"""
+"""Maximum number of completions in one file. A few kilobytes can encode millions of equal ones."""
 MOST_VALUES = 1 << 27
 """Maximum number of values of one column, including those in lists."""
 AT_ONCE = 1024
 """Number of rows that are unpacked between two checks of the size."""
 IN_MEMORY = 64 << 20
-"""Maximum size in bytes of a file that is read completely before it is unpacked.
-
-Files are never memory-mapped, because they may be truncated while being read.
+"""Maximum size in bytes of a file that is read completely before it is unpacked. None is memory-mapped, because it
+may be truncated while being read.
 """
 
 MAGIC = b"PAR1"
@@ -196,11 +192,7 @@ class Columns(Lists):
             yield dict(zip(names, row, strict=True))
 
     def _bounded(self, names: list[str]) -> Any:
-        """Return columns as an Arrow table, read piece by piece with a limit on their size.
-
-        Raises:
-            RunFileError: they are too large.
-        """
+        """Return columns as an Arrow table, read piece by piece. RunFileError if they are too large."""
         import pyarrow
 
         if not self.rows:
@@ -274,11 +266,7 @@ class Columns(Lists):
             return np.asarray(column.to_numpy(zero_copy_only=False), dtype=kind), *lengths
 
     def _of_numbers(self, name: str, depths: Sequence[int]) -> Any:
-        """Return column ``name`` as one Arrow array, whose nesting depth must be one of ``depths``.
-
-        Raises:
-            RunFileError: there is no such column, it is damaged, or it holds something else.
-        """
+        """Return column ``name`` of numbers as an Arrow array, whose nesting depth must be one of ``depths``."""
         import pyarrow
 
         column = self.array(name)
@@ -297,11 +285,7 @@ class Columns(Lists):
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
-        """Context manager that turns errors of pyarrow, or due to values of another type, into an error message.
-
-        Raises:
-            RunFileError: there was one.
-        """
+        """Context manager that turns errors of pyarrow, or due to values of another type, into RunFileError."""
         import pyarrow
 
         others = (OSError, ValueError, TypeError, AttributeError, OverflowError, MemoryError)

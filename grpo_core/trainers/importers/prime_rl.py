@@ -30,7 +30,7 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 from grpo_core.trainers.importers import prime_rl_settings, recipe
 from grpo_core.trainers.importers.jsonl import complete_lines
-from grpo_core.trainers.importers.text_run import names_in, numbered
+from grpo_core.trainers.importers.text_run import numbered
 from grpo_core.trainers.importers.verifiers_tokens import MOST_PLACES, RowTokens
 from grpo_core.trainers.importers.verifiers_turns import as_dict
 
@@ -59,10 +59,7 @@ class PackedSequence:
     other: str
 
     def row(self, first: int, row: RowTokens) -> RowTokens:
-        """Return the rollout's ``row`` with the numbers of this sequence from position ``first`` on.
-
-        The row can be longer.
-        """
+        """Return the rollout's ``row``, which can be longer, with the numbers of this sequence from ``first`` on."""
 
         def cut(values: np.ndarray) -> np.ndarray:
             whole = np.full(len(row.ids), False if values.dtype == bool else np.nan, values.dtype)
@@ -100,7 +97,6 @@ class PrimeRlFolder:
         trainer: the trainer's configuration; None if there is none.
         loss: the settings of the loss; None if there is no configuration.
         why_unknown: why the loss is unknown or cannot be recomputed; empty if it can be.
-        notes: notes on what was read.
     """
 
     def __init__(self, home: Path) -> None:
@@ -122,9 +118,8 @@ class PrimeRlFolder:
 
     @property
     def has_exports(self) -> bool:
-        """Whether there is a token export of any update."""
         folder = self.home / EXPORTS
-        return folder.is_dir() and bool(numbered(folder, names_in(folder), "step_", ""))
+        return folder.is_dir() and bool(numbered(folder, "step_", ""))
 
     def settings(self, settings: Settings) -> Settings:
         """Return ``settings`` with the loss of the configuration, if it can be recomputed."""
@@ -176,7 +171,7 @@ class PrimeRlFolder:
 
     def _files(self, label: int) -> list[Path]:
         folder = self._folder(label)
-        return [f for _, f in numbered(folder, names_in(folder), "rank_", ".jsonl")] if folder.is_dir() else []
+        return [f for _, f in numbered(folder, "rank_", ".jsonl")] if folder.is_dir() else []
 
     def _is_whole(self, label: int) -> bool:
         return (self._folder(label) / "STABLE").exists()
@@ -253,7 +248,6 @@ def matched(exported: Exported, rows: Sequence[RowTokens | None]) -> tuple[list[
     """Add the numbers of the token export to the rows of an update.
 
     Args:
-        exported: the token export of the update.
         rows: the tokens of its completions according to the rollouts.
 
     Returns:
@@ -279,12 +273,7 @@ def matched(exported: Exported, rows: Sequence[RowTokens | None]) -> tuple[list[
 
 
 def _longer(one: PackedSequence, whole: Sequence[np.ndarray | None], taken: np.ndarray) -> int | None:
-    """Return the index of a completion, not yet ``taken``, that begins with the sequence's tokens.
-
-    None if there is none.
-
-    The trainer truncates long completions, so a sequence can be shorter.
-    """
+    """Return the first completion, not ``taken``, that begins with a sequence, which may have been truncated."""
     own = one.tokens.ids
     for i, ids in enumerate(whole):
         if ids is not None and not taken[i] and len(ids) > len(own) and np.array_equal(ids[: len(own)], own):
@@ -304,7 +293,6 @@ def with_loss(
         step: step with the rows, as created by :func:`~grpo_core.trainers.importers.verifiers_tokens.step_of`.
         folder: folder of the run, whose loss can be recomputed.
         count: number of tokens by which the loss is divided.
-        rows: the completions' tokens.
         trained: which of them were trained, boolean (B,).
     """
     assert folder.loss is not None
@@ -334,12 +322,7 @@ def with_loss(
 
 
 def _parsed(path: Path) -> dict[str, Any]:
-    """Read a configuration file.
-
-    Raises:
-        OSError: there is no such file.
-        ValueError: it is neither JSON nor TOML, or not an object, or too long.
-    """
+    """Read a configuration file. OSError or ValueError if it is not there, or not a JSON or TOML object."""
     value = recipe.parsed(path, LARGEST_CONFIG)
     if not isinstance(value, dict):
         raise ValueError(tr("it is not an object"))
@@ -347,11 +330,7 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 
 def _sequence(line: Any) -> PackedSequence:
-    """Parse a line of the export.
-
-    Raises:
-        KeyError, TypeError, ValueError, OverflowError: it is not what prime-rl writes.
-    """
+    """Parse a line of the export. KeyError, TypeError, ValueError or OverflowError if prime-rl writes no such line."""
     if line["schema_version"] != 1:
         raise ValueError(f"schema_version {line['schema_version']}")
     length = len(line["token_ids"])

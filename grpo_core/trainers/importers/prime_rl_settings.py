@@ -29,10 +29,7 @@ DEFAULTS: dict[str, dict[str, float]] = {
 }
 """prime-rl's losses with the default values of their settings."""
 KIND = "loss.type"
-"""The name of the loss among the trainer's settings of a run.
-
-Its presence shows that the sampling engine was a different one.
-"""
+"""The name of the loss among a trainer's settings. Its presence shows that the sampling engine was a different one."""
 NO_CLIP = 1e6
 """A clip range and an importance cap that no token reaches."""
 
@@ -95,7 +92,6 @@ def dropped(loss: Mapping[str, Any], logp: np.ndarray, sampling: np.ndarray, adv
     """Return the tokens whose push the trust region drops, boolean, with the shape of the arguments.
 
     Args:
-        loss: the settings.
         logp, sampling: the trainer's and the sampler's log-probabilities.
         advantage: advantage of each token.
     """

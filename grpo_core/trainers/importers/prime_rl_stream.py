@@ -154,8 +154,6 @@ class EpisodeStream:
         """Read the indexes.
 
         Args:
-            folder: the folder ``traces``.
-            notes: list to which notes are appended.
             before: the same stream as of an earlier time, whose lines need not be read again.
         """
         self.folder = folder

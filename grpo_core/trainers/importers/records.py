@@ -92,8 +92,6 @@ def table_rows(path: Path, notes: list[str], rows_in: Callable[[Any], list[Recor
     """Yield all rows of a table, without a limit on their number. What is left out is noted.
 
     Args:
-        path: the file.
-        notes: list to which the notes are appended.
         rows_in: function from a JSON value, of the file or of one of its lines, to the rows in it.
 
     Raises:
@@ -137,11 +135,7 @@ def json_value(path: Path) -> Any:
 
 
 def _of_csv(path: Path, delimiter: str) -> Iterator[Record]:
-    """Yield the rows of a table, whose first line may show that it has another ``delimiter``. A missing cell is None.
-
-    Raises:
-        RunFileError: it cannot be read as a table.
-    """
+    """Yield the rows of a table, whose first line may show another ``delimiter``. A missing cell is None."""
     csv.field_size_limit(LONGEST_LINE)
     with opened_regular(path) as file, io.TextIOWrapper(file, "utf-8-sig", "replace", newline="") as text:
         first = text.readline(1 << 20)

@@ -64,7 +64,6 @@ def meanings(names: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
     """Return the column of each meaning: meaning -> name. Case, and anything before a slash, is ignored.
 
     Args:
-        names: the names of the columns.
         given: meanings that the user gave: name -> meaning.
     """
     left = [name for name in names if name not in given]

@@ -36,7 +36,6 @@ class Row:
     Attributes:
         prompt, completion: as text, a conversation as JSON; None if not recorded.
         group: key that the completions of a prompt share; None if unknown.
-        reward: the reward; if it is NaN, the sum of the parts is used.
         parts: name -> value of each part of the reward.
         weights: name -> weight of a part; 1 for a part without one.
         metrics: name -> value of the environment's numbers that are not rewards.
@@ -77,11 +76,7 @@ class RowRun(TextRun):
         return self._step(position, self._some(position))
 
     def _step(self, position: int, rows: Sequence[Row]) -> Step:
-        """Return the tokens of an update.
-
-        Raises:
-            NotRecordedError: none are recorded.
-        """
+        """Return the tokens of an update. NotRecordedError if there are none."""
         if not any(row.tokens is not None for row in rows):
             raise NotRecordedError(self.why_no_step)
         tokens = [row.tokens for row in rows]
@@ -101,11 +96,7 @@ class RowRun(TextRun):
         return False
 
     def _some(self, position: int) -> list[Row]:
-        """Return the completions of an update, of which there is at least one.
-
-        Raises:
-            RunFileError: none can be read.
-        """
+        """Return the completions of an update. RunFileError if none can be read."""
         rows = self.rows(position)
         if not rows:
             label = self.labels[position - 1]
@@ -279,11 +270,7 @@ def tokens_of(ids: Any, of: Mapping[str, Any]) -> RowTokens | None:
 
 
 def _list(value: Any) -> list[Any] | None:
-    """Return a list, also one that a CSV file holds as JSON. None for a missing one.
-
-    Raises:
-        ValueError: it is something else.
-    """
+    """Return a list, also one that a CSV file holds as JSON, None for anything else. ValueError if it is no JSON."""
     if isinstance(value, str) and value.strip().startswith("["):
         value = from_json(value)
     return value if isinstance(value, list) else None

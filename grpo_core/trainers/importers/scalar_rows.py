@@ -157,7 +157,6 @@ def _of_value(value: Any) -> list[Record]:
 
 
 def _of_line(value: Any) -> list[Record]:
-    """Return the row in a line of JSON. Empty if it is no object."""
     return [_flat(value)] if isinstance(value, dict) else []
 
 
@@ -272,7 +271,6 @@ def reports_of(found: Rows, path: Path, wanted: str = "", renamed: Mapping[str, 
 
 
 def _means(rows: list[dict[str, float]]) -> dict[str, float]:
-    """Return the mean of each number over the rows of one step that have it."""
     if len(rows) == 1:
         return rows[0]
     values: dict[str, list[float]] = {}
@@ -296,10 +294,7 @@ def _step_column(rows: Sequence[Row]) -> str:
 
 
 def _one_run(rows: list[Row], step: str, wanted: str) -> tuple[list[str], list[Row]]:
-    """Return the names of the runs in a table, and the rows of the one that is wanted.
-
-    A column tells runs apart if a step would otherwise occur several times.
-    """
+    """Return the names of the runs in a table, told apart if steps repeat, and the rows of the one that is wanted."""
     for column in RUNS:
         names = {_name(row[column]): None for row in rows if row.get(column) not in (None, "")}
         if not step or not 1 < len(names) <= 1000:

@@ -8,10 +8,7 @@ cannot be written is ignored.
 
 from __future__ import annotations
 
-import io
 import json
-import os
-import zipfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,8 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from grpo_core.foreign.recording import Source
-from grpo_core.regular_file import read_limited
-from grpo_core.trainers.importers.line_index import place_in, write_cached
+from grpo_core.trainers.importers.line_index import cache_arrays, cached_arrays, place_in
 
 VERSION = 1
 """Format version, increased when a release computes the numbers differently."""
@@ -30,21 +26,22 @@ LARGEST = 256 << 20
 
 
 class SeriesCache:
-    """Cached numbers of sources, by update.
-
-    Attributes:
-        folder: folder of the files, created on the first write.
-    """
+    """Cached numbers of sources, by update."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def rows(self, source: Source) -> list[dict[str, float]]:
         """Return the cached numbers of ``source`` by name, one mapping per update, up to the first changed update."""
-        try:
-            return self._rows(source)
-        except (OSError, ValueError, LookupError, TypeError, EOFError, RecursionError, MemoryError, zipfile.BadZipFile):
-            return []
+        with suppress(OSError, ValueError, LookupError, TypeError, RecursionError, MemoryError):
+            arrays = cached_arrays(self._file(source), LARGEST)
+            version, names = json.loads(arrays["names"].tobytes())
+            values, known = arrays["values"], arrays["stamps"]
+            if version == VERSION and values.shape == (len(names), len(known)) and known.ndim == 2:
+                now = source.stamps(1, min(len(known), len(source)))
+                count = next((n for n, stamp in enumerate(now) if tuple(known[n]) != tuple(stamp)), len(now))
+                return [dict(zip(map(str, names), map(float, column), strict=True)) for column in values.T[:count]]
+        return []
 
     def extend(self, source: Source, start: int, rows: Sequence[Mapping[str, float]]) -> None:
         """Store the numbers of the updates from index ``start`` on, if those of all previous updates are stored.
@@ -58,27 +55,8 @@ class SeriesCache:
         names = sorted({name for row in whole for name in row})
         values = np.array([[row.get(name, np.nan) for row in whole] for name in names])
         known = np.array(source.stamps(1, len(whole)), np.int64)
-        archive = io.BytesIO()
-        np.savez(
-            archive, names=np.frombuffer(json.dumps([VERSION, names]).encode(), np.uint8), values=values, stamps=known
-        )
-        with suppress(OSError, ValueError):
-            write_cached(self._file(source), archive.getvalue())
-
-    def _rows(self, source: Source) -> list[dict[str, float]]:
-        content = read_limited(self._file(source), LARGEST)
-        if content is None:
-            return []
-        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            version, names = json.loads(archive["names"].tobytes())
-            values, known = archive["values"], archive["stamps"]
-        if version != VERSION or values.shape != (len(names), len(known)) or known.ndim != 2:
-            return []
-        now = source.stamps(1, min(len(known), len(source)))
-        count = next((n for n, stamp in enumerate(now) if tuple(known[n]) != tuple(stamp)), len(now))
-        with suppress(OSError):
-            os.utime(self._file(source))
-        return [dict(zip(map(str, names), map(float, column), strict=True)) for column in values.T[:count]]
+        titles = np.frombuffer(json.dumps([VERSION, names]).encode(), np.uint8)
+        cache_arrays(self._file(source), names=titles, values=values, stamps=known)
 
     def _file(self, source: Source) -> Path:
         return place_in(self.folder, source.path, SUFFIX, source.columns)

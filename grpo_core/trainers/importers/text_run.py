@@ -78,7 +78,6 @@ class TextRun(Source):
         return file_stamp(self.files[self.labels[position - 1]])
 
     def note(self, *sentences: str) -> None:
-        """Add notes on the source, unless they already exist."""
         self.notes += [each for each in dict.fromkeys(sentences) if each not in self.notes]
 
     def take_files(self, at: Path, before: str, after: str, is_written: Callable[[Path], bool]) -> int:
@@ -95,7 +94,7 @@ class TextRun(Source):
         Raises:
             RunFileError: the folder cannot be read.
         """
-        files = numbered_at(at, before, after) if at.is_file() else numbered(at, names_in(at), before, after)
+        files = numbered(at, before, after)
         kept = list(files)
         while kept and not is_written(kept[-1][1]):
             kept.pop()
@@ -147,7 +146,6 @@ class TextRun(Source):
 
 
 def _digest(table: Completions) -> bytes:
-    """Return a hash of a table's prompts and completions."""
     return hashlib.sha256(repr((table.prompts, table.completions)).encode("utf-8", "replace")).digest()
 
 
@@ -167,7 +165,6 @@ def recorded_settings(
     Args:
         source: the program that trained.
         names: names of the reward functions.
-        weights: their weights, if known.
         group_size: completions per prompt, if known.
         objective: the loss, if known.
         max_tokens: maximum number of tokens of a completion.
@@ -188,7 +185,6 @@ def recorded_settings(
 
 
 def _is_possible(name: str, value: Any) -> bool:
-    """Return whether ``value`` is valid for a field of a learner."""
     try:
         Learner(**{name: value})
     except SettingsError:
@@ -213,36 +209,26 @@ def equal_groups(keys: Sequence[Hashable]) -> np.ndarray:
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
 
 
-def numbered(path: Path, names: Sequence[str], before: str, after: str) -> list[tuple[int, Path]]:
-    """Return (number, file) for the files named ``before`` + number + ``after``, ordered by number."""
+def numbered(path: Path, before: str, after: str) -> list[tuple[int, Path]]:
+    """Return (number, file) for the files in a folder named ``before`` + number + ``after``, ordered by number, or for
+    ``path`` itself if it is such a file.
+
+    Raises:
+        RunFileError: the folder cannot be read.
+    """
+    try:
+        found = [path] if path.is_file() else [*path.iterdir()]
+    except OSError as error:
+        raise RunFileError(tr("{path} cannot be read: {why}.").format(path=path, why=error.strerror)) from None
     files = []
-    for name in names:
-        middle = name[len(before) : len(name) - len(after)]
-        fits = name.startswith(before) and name.endswith(after) and middle.isascii() and middle.isdigit()
+    for file in found:
+        middle = file.name[len(before) : len(file.name) - len(after)]
+        fits = file.name.startswith(before) and file.name.endswith(after) and middle.isascii() and middle.isdigit()
         if fits and len(middle) <= 18:
-            files.append((int(middle), path / name))
+            files.append((int(middle), file))
     return sorted(files)
-
-
-def numbered_at(path: Path, before: str, after: str) -> list[tuple[int, Path]]:
-    """Return the files that :func:`numbered` finds in a folder, or ``path`` itself if it is one. Empty if none is."""
-    if path.is_file():
-        return numbered(path.parent, [path.name], before, after)
-    return numbered(path, [file.name for file in path.glob(f"{before}*{after}")], before, after)
 
 
 def whole(value: Any) -> int | None:
     """Return a setting that is a positive whole number. None if it is anything else."""
     return value if type(value) is int and 1 <= value <= 10**9 else None
-
-
-def names_in(path: Path) -> list[str]:
-    """Return the names of the files in a folder.
-
-    Raises:
-        RunFileError: it cannot be read.
-    """
-    try:
-        return [entry.name for entry in path.iterdir()]
-    except OSError as error:
-        raise RunFileError(tr("{path} cannot be read: {why}.").format(path=path, why=error.strerror)) from None

@@ -31,15 +31,13 @@ from grpo_core.trainers.importers.arrays import Arrays, columns_of
 from grpo_core.trainers.importers.jsonl import complete_lines
 from grpo_core.trainers.importers.parquet import Columns
 from grpo_core.trainers.importers.trace_folder import LOG, TRACE, StepFiles, description_of, is_whole, steps_of
-from grpo_core.trainers.importers.trace_step import StepAssembly, generations_of, stacked
+from grpo_core.trainers.importers.trace_step import StepAssembly, VerlAssembly, generations_of, stacked
 from grpo_core.trainers.importers.trl_table import weighted
-from grpo_core.trainers.importers.verl_step import VerlAssembly
 
 TEXTS = ("prompt", "completion")
 OF_THE_LOSS = ("completion_ids", "mask", "pass", "part", "logp")
 """Columns without which the loss cannot be recomputed."""
 TOKENIZER = "tokenizer"
-"""The folder of the tokenizer within the trace."""
 MOST_PROCESSES = 4096
 MOST_NAMED = 1000
 """Maximum number of reward functions, and of tokens that end a completion."""
@@ -105,11 +103,7 @@ def probe(path: Path) -> bool:
 
 
 class Trace(Source):
-    """A trace folder.
-
-    Attributes:
-        steps: the files of each step.
-    """
+    """A trace folder."""
 
     has_losses = True
 
@@ -193,11 +187,7 @@ class Trace(Source):
             return table, step
 
     def _refuse_without_loss(self) -> None:
-        """Check that the trace contains a loss that this program can compute.
-
-        Raises:
-            NotRecordedError: only text and rewards were recorded, or this program does not support the loss.
-        """
+        """Raise NotRecordedError for a trace of texts and rewards alone, or with an unsupported loss."""
         if self._unsupported:
             raise NotRecordedError(self._unsupported)
         if self._description.get("level") == "texts":
@@ -208,12 +198,7 @@ class Trace(Source):
             )
 
     def _refuse_without_tokens(self, columns: list[Columns | Arrays]) -> None:
-        """Check that the files contain the tokens of the loss.
-
-        Raises:
-            NotRecordedError: a file lacks columns required by the loss, or their values. Its text and rewards can be
-                shown.
-        """
+        """Raise NotRecordedError if a file lacks columns of the loss, or their values."""
         missing = [name for name in OF_THE_LOSS if any(name not in each.names for each in columns)]
         if not missing and all(each.has_values("pass") for each in columns):  # otherwise generated and never used
             missing = [name for name in OF_THE_LOSS if not all(each.has_values(name) for each in columns)]
@@ -230,17 +215,12 @@ class Trace(Source):
         return [columns_of(piece.path).load(left_out) for piece in self.steps[position - 1].pieces.values()]
 
     def _assembled(self, position: int, columns: list[Columns | Arrays]) -> Step:
-        """Return the update without its text."""
         files = self.steps[position - 1]
         return self._kind.assembly(files, columns, self.processes, self._trainer).step(position, self.settings)
 
     @contextmanager
     def _fitting(self, position: int) -> Iterator[None]:
-        """Context manager that turns errors caused by a mismatch between columns and index into an error message.
-
-        Raises:
-            RunFileError: they do not match.
-        """
+        """Context manager that turns errors of a mismatch between columns and index into RunFileError."""
         try:
             yield
         except (LookupError, ValueError, TypeError, OverflowError, MemoryError, AssertionError) as error:
@@ -260,7 +240,6 @@ class Trace(Source):
             return self._table(columns, _texts(columns))
 
     def _table(self, columns: list[Columns | Arrays], texts: Texts) -> Completions:
-        """Return the completions of an update, with the given text."""
         task = self.settings.recorded
         rewards = stacked([row for c in columns for row in c.lists("rewards", np.float64, optional=True)])
         generations = np.concatenate([generations_of(c) for c in columns])
@@ -328,10 +307,7 @@ class Trace(Source):
         return tr("The files of process {ranks} are missing.").format(ranks=listed(map(str, missing)))
 
     def _log(self, attempt: int) -> dict[int, list[Report]]:
-        """Return the trainer's reports from the log of an attempt, by the trainer's step number.
-
-        The log is read again if its file has changed.
-        """
+        """Return the trainer's reports from an attempt's log, by step, read again if the file has changed."""
         path = self.path / "rank0" / f"attempt{attempt}" / LOG
         try:
             facts = path.stat()
@@ -345,13 +321,11 @@ class Trace(Source):
 
 
 def _texts(columns: list[Columns | Arrays]) -> Texts:
-    """Return the prompts and completions of all processes."""
     prompts, completions = ([text for c in columns for text in c.values(name, optional=True)] for name in TEXTS)
     return Texts(prompts=tuple(prompts), completions=tuple(completions))
 
 
 def _reports(path: Path) -> dict[int, list[Report]]:
-    """Return the reports in a log, by the trainer's step number."""
     reports: dict[int, list[Report]] = {}
     for line in complete_lines(path, []):
         if isinstance(line, dict) and isinstance(line.get("logs"), dict) and isinstance(line.get("step"), int):
@@ -361,11 +335,7 @@ def _reports(path: Path) -> dict[int, list[Report]]:
 
 
 def _processes(description: dict[str, Any], folder: Path) -> int:
-    """Return the number of processes that trained, at most :data:`MOST_PROCESSES`.
-
-    Raises:
-        ValueError: the description is invalid.
-    """
+    """Return the number of processes that trained. ValueError if it is no number, or a too large one."""
     processes = description.get("num_processes") or len(list(folder.glob("rank*"))) or 1
     if not is_whole(processes, MOST_PROCESSES):
         raise ValueError(f"num_processes = {shortened(processes, 40)}")

@@ -17,7 +17,7 @@ from grpo_core.parsing import object_in
 from grpo_core.regular_file import read_limited
 from grpo_core.text import plural, tr
 from grpo_core.trainers.importers.jsonl import complete_lines
-from grpo_core.trainers.importers.text_run import numbered_at
+from grpo_core.trainers.importers.text_run import numbered
 
 TRACE, INDEX, LOG = "trace.json", "index.jsonl", "log.jsonl"
 FORMAT, VERSION = "grpo-lab-trace", 2
@@ -49,7 +49,6 @@ class StepFiles:
     Attributes:
         attempt: number of the attempt during which it was written, counted from 0.
         last_step: the trainer's number for the optimizer step with which it ends.
-        passes: number of optimizer steps in it.
         trainer_steps: increment of the trainer's step number: TRL counts optimizer steps, verl updates.
         pieces: rank -> the piece of that process, in order of rank.
         missing: ranks without a piece.
@@ -91,7 +90,8 @@ def steps_of(folder: Path, processes: int) -> tuple[list[StepFiles], list[str]]:
     lines: dict[tuple[int, int], dict[int, Piece]] = {}
     torn: list[str] = []
     for rank in range(processes):
-        for attempt, home in numbered_at(folder / f"rank{rank}", "attempt", ""):
+        place = folder / f"rank{rank}"
+        for attempt, home in numbered(place, "attempt", "") if place.is_dir() else ():
             for line in complete_lines(home / INDEX, torn):
                 if _sound(line):
                     lines.setdefault((attempt, line["number"]), {})[rank] = Piece(path=home / line["file"], index=line)

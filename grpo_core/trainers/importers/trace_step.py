@@ -1,7 +1,8 @@
-"""Assembly of one step of a traced run from the parts of all processes, as TRL's loss uses it."""
+"""Assembly of one step of a traced run from the parts of all processes, as the loss of TRL or of verl uses it."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,8 +10,10 @@ import numpy as np
 
 from grpo_core.config import Settings
 from grpo_core.errors import NotRecordedError, RunFileError
+from grpo_core.kl import estimate
 from grpo_core.record import Step
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
+from grpo_core.trainers.importers import verl_settings
 from grpo_core.trainers.importers.arrays import Arrays
 from grpo_core.trainers.importers.parquet import Columns
 from grpo_core.trainers.importers.trace_folder import StepFiles
@@ -19,10 +22,7 @@ from grpo_core.trainers.importers.trl_table import weighted
 
 
 def generations_of(columns: Columns | Arrays) -> np.ndarray:
-    """Return the generation batch of each completion within its step, (B,).
-
-    All are in the first batch if not recorded.
-    """
+    """Return the generation batch of each completion within its step, (B,), the first if not recorded."""
     known = columns.has_values("generation")
     return columns.numbers("generation", np.int64) if known else np.zeros(columns.rows, np.int64)
 
@@ -128,11 +128,7 @@ class StepAssembly:
         self.optimizer_step = np.array([n for n, _ in order])
 
     def _refuse_unknown(self, uses: list[tuple[int, int, int, int]], parts: list[int]) -> None:
-        """Reject micro-batches that are not in the index, because arrays are allocated according to their numbers.
-
-        Raises:
-            RunFileError: a completion was used in such a micro-batch.
-        """
+        """Reject micro-batches that the index lacks, since their numbers determine the size of arrays."""
         known = self._micro_batches()
         for (row, n, _, _), part in zip(uses, parts, strict=True):
             if (n, part) not in known:
@@ -144,7 +140,6 @@ class StepAssembly:
                 )
 
     def _lists(self, name: str, kind: Any) -> list[np.ndarray | None]:
-        """Return one array per completion, None for one without."""
         return [x for each in self.columns for x in each.lists(name, kind, optional=True)]
 
     def _rows(self, name: str, kind: Any, empty: Any) -> np.ndarray | None:
@@ -178,10 +173,7 @@ class StepAssembly:
         return present
 
     def _first(self, logp: np.ndarray) -> np.ndarray:
-        """Return each completion's log-probabilities in the first pass that used it.
-
-        They are TRL's old policy if it does not store one.
-        """
+        """Return each completion's log-probabilities in its first pass: TRL's old policy if it stores none."""
         first = (self.entry >= 0).argmax(axis=0)
         return np.asarray(logp[first, np.arange(self.batch)])
 
@@ -275,3 +267,60 @@ class StepAssembly:
             coefficient[n, part] = noted.get("entropy_coef") or 0.0
             weight[n, rows] = counts / max(counts.sum(), 1.0) / (self._accumulation(noted) * self.processes)
         return coefficient, weight
+
+
+class VerlAssembly(StepAssembly):
+    """Combines the parts of all processes into one update, as verl's loss uses it."""
+
+    def step(self, position: int, settings: Settings) -> Step:
+        step = super().step(position, settings)
+        self._refuse_cut_kl(step)
+        self._refuse_weights_of_tokens(step)
+        if np.bincount(step.group).max() <= settings.learner.group_size:
+            return step
+        # several outputs of one session have the advantage of the last, so the group's mean is not that of all rows
+        given = settings.replace({"objective.baseline": "given", "objective.std": "none"})
+        return dataclasses.replace(step, settings=given)
+
+    def _denominator(self, noted: dict[str, Any], mask: np.ndarray, rows: np.ndarray) -> float:
+        counted = mask[rows]
+        return verl_settings.denominator_of(
+            self.trainer, noted, rows=int(counted.any(axis=1).sum()), tokens=int(counted.sum())
+        )
+
+    def _entropy_bonus(self, mask: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Return None twice: the bonus has the configured coefficient, and the weights of the other terms."""
+        return None, None
+
+    def _refuse_cut_kl(self, step: Step) -> None:
+        """Refuse an update in which verl clamped the KL of a token, which this program's loss does not do."""
+        objective = step.settings.objective
+        if not objective.beta or objective.kl != "k3" or step.ref_logp is None:
+            return
+        with np.errstate(over="ignore", invalid="ignore"):
+            cut = int((step.mask & (estimate("k3", step.logp, step.ref_logp) > verl_settings.LARGEST_KL)).sum())
+        if cut:
+            raise NotRecordedError(
+                plural(
+                    "verl cut the KL of {count} token at {limit:g}, so the loss of this update cannot be recomputed.",
+                    "verl cut the KL of {count} tokens at {limit:g}, so the loss of this update cannot be recomputed.",
+                    cut,
+                ).format(count=cut, limit=verl_settings.LARGEST_KL)
+            )
+
+    def _refuse_weights_of_tokens(self, step: Step) -> None:
+        """Refuse an update with importance weights per token and the ratio of the completion: verl multiplies each push
+        by its own weight, while the loss of this program would use their mean.
+        """
+        if step.gate is None or step.settings.objective.level != "sequence":
+            return
+        gate = np.where(step.mask, step.gate, np.nan)
+        with np.errstate(all="ignore"):
+            apart = np.nanmax(gate, axis=-1, initial=-np.inf) - np.nanmin(gate, axis=-1, initial=np.inf)
+        if (apart > 0).any():
+            raise NotRecordedError(
+                tr(
+                    "verl gives each token its own importance weight in addition to the completion's ratio (GSPO "
+                    "with rollout_is “token”), so the loss of this update cannot be recomputed."
+                )
+            )

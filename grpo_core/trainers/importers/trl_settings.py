@@ -81,11 +81,7 @@ def objective_of(settings: Mapping[str, Any]) -> Objective:
 
 
 def _number(settings: Mapping[str, Any], name: str) -> float:
-    """Read a setting that must be a number.
-
-    Raises:
-        RunFileError: it is something else; the message names it.
-    """
+    """Read a setting that must be a number. RunFileError names it if it is anything else."""
     value = settings[name]
     try:
         return float(value)

@@ -1,4 +1,5 @@
-"""TRL's table of completions, which it writes to Parquet and passes to trackio: one row per completion.
+"""TRL's table of completions, one row per completion: passed to trackio, and written to ``completions_00012.parquet``
+with ``log_completions=True``.
 
 Columns in the order of TRL 1.16.0, ``GRPOTrainer.log``: step, prompt, completion, one per reward function, columns
 added by the user's code, advantage. A missing reward is NaN; a row without any reward has advantage 0.
@@ -9,20 +10,80 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from grpo_core.errors import RunFileError
+from grpo_core.errors import RunFileError, shortened
 from grpo_core.foreign.recording import Completions
 from grpo_core.foreign.trajectory import trajectories_in
 from grpo_core.text import tr
-from grpo_core.trainers.importers.text_run import answers_in, consecutive_groups
+from grpo_core.trainers.importers.parquet import Columns, is_written
+from grpo_core.trainers.importers.text_run import (
+    TextRun,
+    answers_in,
+    consecutive_groups,
+    numbered,
+    recorded_settings,
+)
 
+BEFORE, AFTER = "completions_", ".parquet"
+SUBFOLDER = "completions"
+"""Subfolder of the run's output folder in which TRL stores the files."""
 FIXED = ("step", "prompt", "completion", "advantage")
 """Columns that are not rewards."""
 MOST_REWARDS = 256
 """Maximum number of reward columns, since each becomes a plotted series."""
+
+
+def probe(path: Path) -> bool:
+    """Return whether ``path`` is a TRL completions file, the folder of such files, or the output folder of a run."""
+    return _place(path) is not None
+
+
+def _place(path: Path) -> Path | None:
+    places = (place for place in (path, path / SUBFOLDER) if place.exists())
+    return next((place for place in places if numbered(place, BEFORE, AFTER)), None)
+
+
+class TrlCompletions(TextRun):
+    """A folder of completions files written by TRL."""
+
+    why_no_step = tr(
+        "TRL's table of completions contains texts, rewards and advantages, but no tokens and no log-probabilities, "
+        "so there is no loss to recompute; GRPO Lab's recorder (grpo_core/traces/recorders/trl.py, two lines in the "
+        "training script) stores them."
+    )
+
+    def __init__(self, path: Path) -> None:
+        self._place = _place(path) or path
+        folder = self._place.parent if self._place.is_file() else self._place
+        title = folder.parent.name if folder.name == SUBFOLDER else folder.name
+        super().__init__(path, title, recorded_settings("TRL"))
+        self.note(tr("The weights of the reward functions are not in these files; they are assumed to be 1."))
+        self.refresh()
+        if self.labels:
+            last = self.last_readable()
+            size = int((last.group == 0).sum())
+            self.settings = recorded_settings("TRL", names=last.reward_names, group_size=size)
+
+    def refresh(self) -> int:
+        return self.take_files(self._place, BEFORE, AFTER, is_written)
+
+    def table(self, position: int) -> Completions:
+        file = self.files[self.labels[position - 1]]
+        columns = Columns(file)
+        result = table({name: columns.values(name) for name in columns.names}, file.name)
+        others = [name for name in columns.names if name not in FIXED]
+        if not result.reward_names and others:
+            self.note(
+                tr(
+                    "No column of {file} can be a reward: TRL writes a column of numbers with decimals for each "
+                    "reward function, and there is none among {names}."
+                ).format(file=file.name, names=shortened(", ".join(others)))
+            )
+        return result
 
 
 def table(
@@ -90,7 +151,6 @@ def _decimal(values: Sequence[Any]) -> bool:
 
 
 def _numbers(values: Sequence[Any], column: str, name: str) -> np.ndarray:
-    """Return a column as float64, NaN for missing values."""
     try:
         return np.array([math.nan if v is None else float(v) for v in values], np.float64)
     except (TypeError, ValueError, OverflowError):

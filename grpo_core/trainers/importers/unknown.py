@@ -79,10 +79,7 @@ KINDS = (
 
 
 def what_it_looks_like(path: Path, formats: Sequence[str]) -> str:
-    """Describe what is at ``path``, and the next step towards a run that the importers can read.
-
-    Where that is unknown, it is one of the ``formats``.
-    """
+    """Describe what is at ``path``, and the next step towards a run in one of the ``formats``."""
     names: list[str] = []
     if path.is_dir():
         with suppress(OSError):

@@ -30,7 +30,7 @@ from grpo_core.trainers.importers import prime_rl
 from grpo_core.trainers.importers.jsonl import LONGEST_LINE, placed_lines
 from grpo_core.trainers.importers.line_index import LineIndex, begun, read_on
 from grpo_core.trainers.importers.prime_rl_stream import EpisodeStream, traces_in
-from grpo_core.trainers.importers.text_run import TextRun, names_in, numbered, recorded_settings
+from grpo_core.trainers.importers.text_run import TextRun, numbered, recorded_settings
 from grpo_core.trainers.importers.verifiers_rows import EpisodeRows
 from grpo_core.trainers.importers.verifiers_tokens import step_of
 from grpo_core.trainers.importers.verifiers_turns import as_dict
@@ -59,7 +59,7 @@ def _step_files(path: Path) -> list[tuple[int, Path]]:
     """Return a (training step, file) pair for each of prime-rl's step folders, such as ``step_12``."""
     for home in (path / "rollouts", path):
         if home.is_dir():
-            folders = numbered(home, names_in(home), "step_", "")
+            folders = numbered(home, "step_", "")
             files = [(n, next((f for where in FOLDERS if (f := d / where / FILE).is_file()), None)) for n, d in folders]
             known = [(n, file) for n, file in files if file is not None]
             if known:
@@ -77,7 +77,6 @@ class VerifiersRun(TextRun):
         """Open a file or folder.
 
         Args:
-            path: path of the file or folder.
             index: folder for line indexes. With it, only the end of a large new file is read at first: the last steps
                 are available at once, the others after :meth:`refresh`.
         """
@@ -124,15 +123,11 @@ class VerifiersRun(TextRun):
 
     @property
     def has_losses(self) -> bool:  # type: ignore[override]
-        """Whether prime-rl's own losses are available for comparison."""
         return self._prime is not None and not self._prime.why_unknown and self._prime.has_exports
 
     @property
     def why_no_losses(self) -> str:  # type: ignore[override]
-        """Reason why the loss cannot be recomputed, and what is needed.
-
-        Empty if it can be, or if these are not rollouts of prime-rl.
-        """
+        """Reason why the loss cannot be recomputed, and what is needed. Empty if it can be, or it is not prime-rl's."""
         if self._prime is None or self.has_losses:
             return ""
         if self._stream is not None:
@@ -188,7 +183,6 @@ class VerifiersRun(TextRun):
         self.notes += self._of_index
 
     def _starts(self, label: int) -> np.ndarray:
-        """Return the byte offsets at which the lines of a step begin."""
         assert self._index is not None
         return np.asarray(self._index.starts[(self._index.steps == label) & (self._index.kinds == self._kind)])
 
@@ -375,13 +369,10 @@ NEAR = 1 << 16
 
 
 def _key_of(line: bytes) -> tuple[int, int]:
-    """Return (training step, kind) of an episode.
+    """Return (training step, kind) of an episode. ValueError if it is not JSON.
 
     If the line looks complete, only its data about the run is read. Quotes within a string are escaped, so a string
     cannot be mistaken for this data.
-
-    Raises:
-        ValueError: it is not JSON.
     """
     match = RUN.search(line, 0, NEAR)
     if match is not None and line.startswith(b"{") and line.rstrip().endswith(b"}"):

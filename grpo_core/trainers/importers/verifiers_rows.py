@@ -27,15 +27,9 @@ from grpo_core.trainers.importers.verifiers_turns import (
 LIMITS = ("max_turns", "max_input_tokens", "max_output_tokens", "max_total_tokens", "compaction_failed")
 """Values of ``stop_condition`` for rollouts that a limit ended (``Trace.is_truncated``)."""
 MOST_TRACES, MOST_MESSAGES = 100_000, 1_000_000
-"""Maximum numbers of traces and of messages for one update. The rest is skipped.
-
-Messages shared by branches count once per branch.
-"""
+"""Maximum numbers of traces and of messages for one update, of which shared ones count once per branch."""
 MOST_TURNS = 60_000
-"""Maximum number of turns, including tool calls, in the trajectories of one update.
-
-If there are more, only text is shown.
-"""
+"""Maximum number of turns and tool calls in the trajectories of one update. If there are more, only text is shown."""
 
 
 @dataclass
@@ -44,7 +38,6 @@ class EpisodeRows:
 
     Attributes:
         label: the training step that uses the episodes.
-        with_tokens: whether the tokens of the rows are also read.
     """
 
     label: int
@@ -131,7 +124,6 @@ class EpisodeRows:
         self.trajectories.append(found if small else None)
 
     def table(self) -> Completions:
-        """Return all rows as a table."""
         table, staleness = table_of(self.rows, tuple(self.trajectories)), np.array(self.staleness)
         sampled, scored = any(map(len, self.sampling)), any(np.isfinite(row).any() for row in self.training)
         return replace(

@@ -72,9 +72,7 @@ def row_tokens(nodes: Sequence[Node], path: Sequence[int], trajectory: Trajector
     """Return the tokens of a branch. None if a message has no tokens.
 
     Args:
-        nodes: nodes of the trace.
         path: indices of the branch's nodes, from the root to the leaf.
-        trajectory: trajectory of the branch.
 
     Raises:
         TypeError, ValueError, OverflowError: a value is not a number.
@@ -121,10 +119,7 @@ def step_of(
     completion has an advantage, an advantage.
 
     Args:
-        rows: the tokens of each completion.
-        table: the completions.
         settings: settings of the run; its objective is an assumption.
-        position: number of the update.
         label: the trainer's number for the update.
 
     Raises:
@@ -201,7 +196,6 @@ def _advantage(given: np.ndarray, mask: np.ndarray) -> np.ndarray | None:
 
     Args:
         given: advantages of the tokens; NaN for a token without one.
-        mask: tokens in the loss, (B, T) boolean.
     """
     there = mask & np.isfinite(given)
     if not there.any():

@@ -31,11 +31,7 @@ def stream(node: Node, name: str) -> np.ndarray:
 
 
 class Graph:
-    """The messages of a trace, each parsed once even if several branches share it.
-
-    Attributes:
-        trace: the recorded trace.
-    """
+    """The messages of a trace, each parsed once even if several branches share it."""
 
     def __init__(self, trace: dict[str, Any]) -> None:
         self.trace = trace
@@ -84,10 +80,7 @@ class Graph:
         )
 
     def _seconds(self, path: Sequence[int], i: int) -> float | None:
-        """Return the duration of the call that wrote a message, or of the time between the surrounding calls.
-
-        The latter is used for a single message between two replies.
-        """
+        """Return the duration of the call that wrote a message, or for one between two replies, the time between."""
         start, end = self._spans.get(path[i], (0.0, 0.0))
         between = path[i] not in self._spans and 0 < i < len(path) - 1
         if between and path[i - 1] in self._spans and path[i + 1] in self._spans:
@@ -162,10 +155,7 @@ def _ended(trace: dict[str, Any]) -> str:
 
 
 def _errors(trace: dict[str, Any]) -> tuple[str, ...]:
-    """Return the errors of the trace and of its calls, without duplicates.
-
-    A call's error is often that of the trace, too.
-    """
+    """Return the errors of the trace and of its calls, which are often the same, without duplicates."""
     failed = [*(trace.get("errors") or []), *(as_dict(call).get("error") for call in trace.get("calls") or [])]
     said = [f"{error.get('type')}: {error.get('message')}" for error in map(as_dict, failed) if error]
     return tuple(dict.fromkeys(said))

@@ -20,7 +20,7 @@ from grpo_core.foreign.recording import Completions
 from grpo_core.text import plural, tr
 from grpo_core.trainers.importers.jsonl import complete_lines
 from grpo_core.trainers.importers.records import Record, limited
-from grpo_core.trainers.importers.text_run import TextRun, answers_in, equal_groups, numbered_at, recorded_settings
+from grpo_core.trainers.importers.text_run import TextRun, answers_in, equal_groups, numbered, recorded_settings
 
 AFTER = ".jsonl"
 COLUMNS = frozenset({"input", "output", "score"})
@@ -30,7 +30,7 @@ MOST_TRIED = 20
 
 def probe(path: Path) -> bool:
     """Return whether ``path`` is a file of verl's rollouts, or a folder of them."""
-    files = numbered_at(path, "", AFTER)
+    files = numbered(path, "", AFTER) if path.exists() else []
     return any(_first_line_fits(file) for _, file in files[:MOST_TRIED])  # the first ones may be empty
 
 

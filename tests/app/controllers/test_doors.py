@@ -341,6 +341,41 @@ def test_the_panels_come_back_as_they_were_with_whatever_is_to_be_seen(
     assert driver.program.transport.isVisible()
 
 
+def test_the_first_screen_stays_while_a_run_goes_on_and_goes_when_one_begins(driver: Driver) -> None:
+    program, window = driver.program, driver.program.window
+    program.player.set_length(None)
+    program.doors.enter(program.doors.all[0])
+    driver.qtbot.waitUntil(lambda: driver.head > 1)
+    program.actions["home"].trigger()
+    before = driver.head
+    driver.qtbot.waitUntil(lambda: driver.head > before + 2)
+    assert program.player.busy and window.alone == HOME.id and home(driver).doors[0].hasFocus()
+    program.player.pause()
+    driver.rest()
+    assert window.alone == HOME.id
+    program.player.run()
+    driver.qtbot.waitUntil(lambda: not window.alone)
+    program.player.pause()
+    driver.rest()
+
+
+@pytest.mark.parametrize("example", ["", "Recorded example"])
+def test_a_card_of_the_run_that_is_already_open_shows_it(driver: Driver, example: str) -> None:
+    program = driver.program
+    driver.run(2)
+    run = program.workspace.run
+    assert run is not None
+    program.run_manager.commit(run)
+    panel, title = home(driver), example or run.title
+    for _ in range(2):
+        home(driver)
+        driver.qtbot.waitUntil(lambda: any(card.preview.title == title for card in panel.cards))
+        next(card for card in panel.cards if card.preview.title == title).click()
+        driver.qtbot.waitUntil(lambda: not program.window.alone)
+        driver.opened()
+        assert program.workspace.run is not None and program.workspace.run.title == title
+
+
 def test_another_size_of_type_leaves_the_first_screen_in_place_and_the_panels_fit_it_later(driver: Driver) -> None:
     program, window = driver.program, driver.program.window
     layout = driver.preferences.layout

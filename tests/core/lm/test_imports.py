@@ -29,7 +29,7 @@ WITH_TORCH = {
 OF_FOLDERS = {
     "adapter",
     "answers",
-    "attentive",
+    "layers",
     "chat",
     "loading",
     "measuring",

@@ -66,12 +66,12 @@ def test_a_run_goes_on_from_its_checkpoint_bit_for_bit(recorded: tuple[Path, lis
     moved.parent.mkdir()
     shutil.move(tmp_path / "kept", moved)
     before = {path.name: path.read_bytes() for path in moved.iterdir()}
-    taken = take_up(moved, tmp_path / "on.grpo")
-    assert "bit for bit" in taken.sentence and "not" not in taken.sentence
-    after = gone_on(taken.path)
+    sentence, path = take_up(moved, tmp_path / "on.grpo"), tmp_path / "on.grpo"
+    assert "bit for bit" in sentence and "not" not in sentence
+    after = gone_on(path)
     assert all(same(mine, theirs) for mine, theirs in zip(after, whole[3:], strict=True))
     assert {path.name: path.read_bytes() for path in moved.iterdir()} == before, "the checkpoint stays as it is"
-    with RunReader.open(taken.path) as reader:
+    with RunReader.open(path) as reader:
         assert reader.meta.title == "Sums, checkpoint"
         assert len(leading_to(reader.step(3), reader.step)) == 1, "nothing is learned again"
         assert reader.series("reward_mean").tolist() == [metrics(step)["reward_mean"] for step in whole[:3]]
@@ -83,7 +83,7 @@ def test_a_checkpoint_of_other_versions_is_said_to_differ(recorded: tuple[Path, 
     assert about["update"] == 2
     about["versions"]["torch"] = "1.0"
     (tmp_path / "kept" / ABOUT).write_text(json.dumps(about), encoding="utf-8")
-    sentence = take_up(tmp_path / "kept", tmp_path / "on.grpo").sentence
+    sentence = take_up(tmp_path / "kept", tmp_path / "on.grpo")
     assert "not bit for bit" in sentence and "torch 1.0, here" in sentence
 
 

@@ -63,8 +63,8 @@ def logits(model: Any) -> np.ndarray:
 
 
 def of_policy(run: Path, number: int | None = None) -> np.ndarray:
-    with standing_after(run, number, lambda: None) as standing:
-        return logits(standing.learner.policy.model)
+    with standing_after(run, number, lambda: None) as (_, _, learner):
+        return logits(learner.policy.model)
 
 
 def of_whole(folder: Path, *, templated: bool = True) -> np.ndarray:

@@ -14,7 +14,7 @@ from grpo_core.claims.pushes import Pair
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.record import Step
-from grpo_core.trainers.claims.reweighted import REWEIGHTED
+from grpo_core.trainers.claims.put_right import REWEIGHTED
 from grpo_core.trainers.importers import open_source
 from grpo_core.trainers.reweighting import of_reweighted, proof, reweighted, scores_in, weights_of, why_not
 from tests.core.claims.drawn import assert_enough, others

@@ -1,9 +1,11 @@
-"""A completion as a conversation: passages of text, styled by kind, with the loss mask drawn over them."""
+"""Passages of text, styled by kind: a completion as a conversation with the loss mask drawn over it, or a prompt's
+rollouts as an indented tree in which shared turns appear only once.
+"""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -14,24 +16,23 @@ from PySide6.QtWidgets import QWidget
 from app.plotting.numbers import shown
 from app.theme.labels import RichLabel
 from app.theme.tokens import Theme
-from grpo_core.foreign.trajectory import Trajectory, Turn, turns_in
+from app.trainers.panels.completions.rows import preview
+from grpo_core.foreign.trajectory import Trajectory, Turn, lines_of, turns_in
 from grpo_core.record import Origin, Step
 from grpo_core.text import listed, plural, tr
 from grpo_core.texts import tokens_text
+from grpo_core.trainers.branches import Branch, tree_of
 
-PLAIN, HEADING, SPEAKER, NOTE, SEEN, PARTLY, UNSEEN = (
-    "plain",
-    "heading",
-    "speaker",
-    "note",
-    "seen",
-    "partly",
-    "unseen",
-)
+PLAIN, HEADING, SPEAKER, NOTE = "plain", "heading", "speaker", "note"
+SEEN, PARTLY, UNSEEN = "seen", "partly", "unseen"
 LEGEND = ((SEEN, tr("in the loss")), (PARTLY, tr("partly")), (UNSEEN, tr("not in the loss")))
 """Legend entries: the styles that show whether the loss counts the text, and what they mean."""
 STRENGTH = {SEEN: 0.22, PARTLY: 0.1}
 """Opacity of the policy's colour behind text that the loss counts."""
+MOST_ROLLOUTS = 400
+"""Maximum number of rollouts in the tree. Any further ones are left out."""
+INDENT, DEEPEST = "    ", 12
+"""Indentation of a turn for each branching before it, and the number of branchings after which it no longer grows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,9 +152,7 @@ def _turn(turn: Turn) -> Iterator[Passage]:
 
 
 def look_of(turn: Turn) -> str:
-    """Return the style of a turn's words, which shows how many of them the loss counts. It is plain if that is not
-    recorded.
-    """
+    """Return the style of a turn's words by how many of them the loss counts, plain if that is not recorded."""
     if turn.in_loss is None or turn.body is None:
         return PLAIN
     return UNSEEN if not turn.in_loss else SEEN if turn.in_loss >= turn.body else PARTLY
@@ -202,6 +201,47 @@ def _end(trajectory: Trajectory) -> Iterator[str]:
         yield tr("Environment: {parts}").format(parts=listed(parts))
 
 
+def tree_passages(rollouts: Mapping[int, Trajectory], rewards: Mapping[int, float]) -> list[Passage]:
+    """Return the tree of rollouts as passages of text.
+
+    Args:
+        rollouts: row in the update -> rollout.
+        rewards: row in the update -> reward, NaN if not scored.
+    """
+    few = dict(list(rollouts.items())[:MOST_ROLLOUTS])
+    made = [Passage(text=tr("Rollouts of the prompt, common turns once"), look=HEADING)]
+    if len(few) < len(rollouts):
+        made.append(Passage(text=tr("Only the first {most}.").format(most=MOST_ROLLOUTS), look=NOTE))
+    return [*made, *_branches(tree_of(few), 0, few, rewards)]
+
+
+def _branches(
+    branches: Sequence[Branch], depth: int, rollouts: Mapping[int, Trajectory], rewards: Mapping[int, float]
+) -> Iterator[Passage]:
+    """Yield the passages of all branches, each with its turns followed by the branches into which it divides."""
+    for branch in branches:
+        before = INDENT * min(depth, DEEPEST)
+        yield Passage(text=before + _who(branch.rows), look=SPEAKER)
+        for turn in branch.turns:
+            look = look_of(turn)
+            for line in lines_of(turn):
+                yield Passage(text=f"{before}{INDENT}{preview(line)}", look=look)
+        further = {row for way in branch.branches for row in way.rows}
+        for row in (row for row in branch.rows if row not in further):
+            ended = rollouts[row].why_ended()
+            told = tr("{row}: R {reward}").format(row=f"#{row + 1}", reward=shown(rewards[row]))
+            yield Passage(text=f"{before}{INDENT}{' · '.join(filter(None, (told, ended)))}", look=NOTE)
+        yield from _branches(branch.branches, depth + 1, rollouts, rewards)
+
+
+def _who(rows: Sequence[int]) -> str:
+    if len(rows) == 1:
+        return f"#{rows[0] + 1}"
+    return plural("{numbers} ({count} rollout)", "{numbers} ({count} rollouts)", len(rows)).format(
+        numbers=" ".join(f"#{row + 1}" for row in rows[:12]) + (" …" if len(rows) > 12 else ""), count=len(rows)
+    )
+
+
 class MaskLegend(RichLabel):
     """A legend of the styles for what the loss counts."""
 
@@ -210,7 +250,6 @@ class MaskLegend(RichLabel):
         self.setAccessibleName(tr("Legend: {looks}").format(looks=listed(words for _, words in LEGEND)))
 
     def show_look(self, theme: Theme, scale: float) -> None:
-        """Apply the theme and the scale."""
         entries = []
         for look, words in LEGEND:
             written = format_of(look, theme)

@@ -1,6 +1,4 @@
-"""The Completions panel: an update's completions as a list to search, sort and filter, with up to two shown as text
-side by side.
-"""
+"""The Completions panel: a list to search, sort and filter, with up to two completions as text side by side."""
 
 from __future__ import annotations
 
@@ -22,11 +20,10 @@ from app.boxes import divided, down
 from app.plotting.numbers import MINUS, shown
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import EmptyLabel, Label
-from app.trainers.panels.completions.conversation import Passage, by_mask
+from app.trainers.panels.completions.conversation import Passage, by_mask, tree_passages
 from app.trainers.panels.completions.prompts import PROMPTS, PROMPTS_KEPT, Prompts, prompts_of
 from app.trainers.panels.completions.reading import CompletionText
 from app.trainers.panels.completions.rows import COLUMNS, FILTERED, KEYS, Batch, Filter, batch_of, filled
-from app.trainers.panels.completions.tree import tree_passages
 from app.trainers.recorded_run import RecordedRun
 from app.widgets.calm import CalmBox
 from app.widgets.panel import Panel
@@ -44,30 +41,15 @@ NONE_RECORDED = tr(
     "No completions are recorded at this step. TRL keeps them with log_completions=True; GRPO Lab's recorder "
     "(grpo_core/traces/recorders/trl.py, two lines in the training script) keeps every token of them."
 )
-
-
 KEPT = (
-    "reward",
-    "advantage",
-    "turns",
-    "tools",
-    "errors",
-    "age",
-    "length",
-    "importance",
-    "kl",
-    "push",
-    "group",
-    "truncated",
-    "text",
-)
+    "reward", "advantage", "turns", "tools", "errors", "age", "length", "importance", "kl", "push", "group",
+    "truncated", "text",
+)  # fmt: skip # short names, side by side
 """Columns by priority, for panels too narrow to show them all."""
 
 
 class CompletionsPanel(Panel):
-    """A table with one row per completion. The selected completion is shown as text below; another can be kept next
-    to it.
-    """
+    """A table of completions. The selected one is shown as text below, and another can be kept next to it."""
 
     plans = False
 
@@ -151,7 +133,6 @@ class CompletionsPanel(Panel):
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def focus_picture(self) -> None:
-        """Give the keyboard focus to the list."""
         self.table.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def draw(self, view: View) -> None:
@@ -191,7 +172,6 @@ class CompletionsPanel(Panel):
         self.table.set_summary(self.summary(view))
 
     def _fit_top(self, scale: float) -> None:
-        """Put the filters on one line with the other controls if they fit, otherwise above them."""
         filters = round(SEARCH * scale) + sum(w.sizeHint().width() for w in (self.by, self.low, self.high))
         needed = (
             filters + self.count.width() + sum(w.sizeHint().width() for w in (self.by_prompt, self.tree, self.keep))
@@ -218,7 +198,6 @@ class CompletionsPanel(Panel):
         self._fit_columns()
 
     def _list(self) -> None:
-        """Fill the table with the completions that pass the filter."""
         if self._batch is None:
             return
         by_prompt = self.by_prompt.isChecked()
@@ -246,10 +225,7 @@ class CompletionsPanel(Panel):
         )
 
     def _chosen(self, view: View) -> int | None:
-        """Return the completion selected in all panels.
-
-        If none is selected, or if it lacks the searched text, return the first in the list.
-        """
+        """Return the completion selected in all panels, or the first listed if none is, or it lacks the search text."""
         assert self._batch is not None
         row = view.selection.row
         if row is not None and row < len(self._batch.cells) and (row in self._listed or not self.search.text()):
@@ -262,10 +238,7 @@ class CompletionsPanel(Panel):
         return self._batch.prompts[row], self._batch.completions[row]
 
     def _read(self, view: View, row: int | None) -> dict[str, Any]:
-        """Return the arguments of ``CompletionText.show_text`` for a row of the batch.
-
-        If there is no row, the heading is empty, and the prompt and the completion are None.
-        """
+        """Return the arguments of ``CompletionText.show_text`` for a row of the batch, empty ones for no row."""
         if row is None or self._batch is None:
             return {"heading": "", "prompt": None, "completion": None}
         prompt, completion = self.texts(row)
@@ -291,7 +264,6 @@ class CompletionsPanel(Panel):
         return tree_passages(told, {n: float(str(rewards[n])) for n in told}) if told else []
 
     def _prompt_of(self, row: int | None) -> int | None:
-        """Return the index of a completion's prompt in the list of prompts, or None if it is not listed."""
         assert self._prompts is not None
         listed = enumerate(self._prompts_listed)
         return next((place for place, n in listed if row is not None and row in self._prompts.rows[n]), None)
@@ -333,7 +305,6 @@ class CompletionsPanel(Panel):
 
     @Slot(bool)
     def _on_by_prompt(self, wanted: bool) -> None:
-        """Switch between the list of prompts and the list of all completions."""
         self._group = None
         self._on_filter()
 
@@ -348,7 +319,6 @@ class CompletionsPanel(Panel):
 
     @Slot(int, str)
     def _on_prompt(self, place: int, key: str = "") -> None:
-        """List the completions of a prompt."""
         if self._prompts is None or not 0 <= place < len(self._prompts_listed):
             return
         chosen = self._prompts_listed[place]

@@ -19,13 +19,8 @@ MOST_BARS = 32
 
 PROMPTS = (
     Column("prompt", tr("Prompt"), chars=5, decimals=0, help=tr("Number of the prompt.")),
-    Column(
-        "strip",
-        tr("Rewards"),
-        chars=12,
-        kind="mono",
-        help=tr("One bar per completion, sorted, scaled to the lowest and highest reward of all; a dot: unscored."),
-    ),
+    Column("strip", tr("Rewards"), chars=12, kind="mono",
+           help=tr("One bar per completion, sorted, scaled to the lowest and highest reward of all; a dot: unscored.")),
     Column("reward", tr("Mean R"), chars=7, help=tr("Mean reward of its completions."), meaning="reward"),
     Column("spread", tr("Std R"), chars=6, help=tr("Standard deviation of these rewards, with n − 1.")),
     Column("silent", tr("No signal"), chars=7, decimals=2, help=tr("Share of its completions whose advantage is 0.")),
@@ -34,16 +29,10 @@ PROMPTS = (
     Column("turns", tr("Turns"), chars=5, decimals=1, help=tr("Mean number of turns of the model.")),
     Column("tools", tr("Tools"), chars=5, decimals=1, help=tr("Mean number of tool calls.")),
     Column("errors", tr("Errors"), chars=6, decimals=0, help=tr("Number of errors in all of its completions.")),
-    Column(
-        "age",
-        tr("Age"),
-        chars=5,
-        decimals=1,
-        unit=tr("steps"),
-        help=tr("Mean number of training steps since the policy that wrote them."),
-    ),
+    Column("age", tr("Age"), chars=5, decimals=1, unit=tr("steps"),
+           help=tr("Mean number of training steps since the policy that wrote them.")),
     Column("text", tr("Text"), chars=20, kind="text", help=tr("How the prompt begins.")),
-)
+)  # fmt: skip # table, one row per line
 PROMPTS_KEPT = ("strip", "reward", "spread", "silent", "turns", "tools", "errors", "count", "age", "length", "text")
 """Columns by priority, for panels too narrow to show them all."""
 

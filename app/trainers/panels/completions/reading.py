@@ -53,9 +53,6 @@ class CompletionText(QWidget):
         """Show a completion under its prompt, or say that it is not recorded.
 
         Args:
-            theme: the colours.
-            scale: the user's font scale.
-            heading: shown above the text.
             prompt, completion: None if they are not recorded as text.
             wanted: the search text. All matches are highlighted, and the first is scrolled into view, preferably in the
                 completion rather than in the prompt.
@@ -83,7 +80,6 @@ class CompletionText(QWidget):
         self._wanted = wanted
 
     def _write(self, parts: Sequence[Passage], theme: Theme) -> None:
-        """Insert the passages into the text, each in its style."""
         self.text.setPlainText("")
         cursor = QTextCursor(self.text.document())
         cursor.beginEditBlock()
@@ -112,9 +108,7 @@ class CompletionText(QWidget):
         self.text.setExtraSelections(marks)
 
     def _begin_at(self, place: int) -> None:
-        """Scroll to the completion if the text does not fit completely, since prompts can be long and nearly
-        identical.
-        """
+        """Scroll to ``place`` if the text does not fit, since prompts can be long and nearly identical."""
         for position in (len(self.text.toPlainText()), place):
             cursor = self.text.textCursor()
             cursor.setPosition(min(position, self.text.document().characterCount() - 1))

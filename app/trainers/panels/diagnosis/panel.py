@@ -23,9 +23,6 @@ from grpo_core.trainers.health import CHECKS, Evidence
 class DiagnosisPanel(Panel):
     """A page with a card per finding, most urgent first. The evidence links to steps and tokens.
 
-    Attributes:
-        cards: the findings on the run shown.
-
     Signals:
         completion_wanted: the selected completion is the evidence; show it.
         token_wanted: the selected token is the evidence; show it.

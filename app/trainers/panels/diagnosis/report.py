@@ -84,10 +84,7 @@ class Entry:
         return [["", e.step, e.row, e.token, " ".join(e.quote.split()), e.what] for e in self.evidence]
 
     def place(self, row: int) -> Evidence | None:
-        """Return the location that a row links to, or None if there is none.
-
-        For a healthy check, it is the step with the largest value.
-        """
+        """Return the location that a row links to, if any: for a healthy check, the step with its largest value."""
         if not self.healthy:
             return self.evidence[row] if 0 <= row < len(self.evidence) else None
         figure = self.healthy[row].measured if 0 <= row < len(self.healthy) else None
@@ -95,9 +92,7 @@ class Entry:
 
 
 def entries(examined: Result) -> list[Entry]:
-    """Return all cards: the chain, the findings, worst first, then the audit, what has ended, and the checks without a
-    finding.
-    """
+    """Return all cards: the chain, findings, worst first, the audit, what has ended, checks without a finding."""
     listed: list[Entry] = []
     if examined.diagnosis is not None:
         listed += [_of_finding(finding) for finding in examined.diagnosis.findings]

@@ -32,19 +32,12 @@ COLUMNS = (
     Column("now", tr("R, now"), chars=8, meaning="reward", help=tr("The sum of its rewards under these weights.")),
     Column("advantage_then", tr("A, recorded"), chars=9, kind="push", help=tr("Its advantage in the run.")),
     Column("advantage_now", tr("A, now"), chars=9, kind="push", help=tr("Its advantage under these weights.")),
-    Column(
-        "push_then",
-        tr("Push, recorded"),
-        chars=11,
-        kind="push",
-        decimals=4,
-        help=tr("Sum over its tokens of −∂L/∂log π, in the pass shown."),
-    ),
-    Column(
-        "push_now", tr("Push, now"), chars=11, kind="push", decimals=4, help=tr("The same sum under these weights.")
-    ),
+    Column("push_then", tr("Push, recorded"), chars=11, kind="push", decimals=4,
+           help=tr("Sum over its tokens of −∂L/∂log π, in the pass shown.")),
+    Column("push_now", tr("Push, now"), chars=11, kind="push", decimals=4,
+           help=tr("The same sum under these weights.")),
     Column("turned", tr("Sign"), chars=6, kind="chip", help=tr("Whether its advantage changes its sign.")),
-)
+)  # fmt: skip # table, one row per line
 KEPT = (0, 4, 5, 8, 2, 3, 6, 7, 1)
 """Columns by priority, for panels too narrow to show them all."""
 
@@ -130,7 +123,6 @@ class RewardWeightsPanel(Panel):
         )
 
     def _parts(self, step: Step) -> np.ndarray:
-        """Return the scores of every reward function, with pasted scores replacing recorded ones."""
         assert step.reward_parts is not None
         parts = np.array(step.reward_parts, np.float64)
         for place, scores in self.scores.items():
@@ -185,7 +177,6 @@ class RewardWeightsPanel(Panel):
 
 
 def _rows(ran: Step, other: Step, passed: int) -> list[list[object]]:
-    """Return the rows of the table, with the columns :data:`COLUMNS`."""
     sides = []
     for step in (ran, other):
         push, pull = recompute.token_gradient(step, passed)

@@ -52,7 +52,6 @@ class WeightSliders(QWidget):
         """Create a slider per function. The current weights are kept if the functions have not changed.
 
         Args:
-            names: names of the functions.
             recorded: their weights in the run.
             pasted: indices of the functions whose scores were pasted.
         """
@@ -66,7 +65,6 @@ class WeightSliders(QWidget):
         self._show()
 
     def reset(self) -> None:
-        """Reset the weights to the recorded ones."""
         self.weights = [*self._recorded]
         self._show()
         self.changed.emit()

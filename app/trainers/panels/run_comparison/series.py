@@ -24,7 +24,6 @@ class Choice:
     """A quantity that can be selected.
 
     Attributes:
-        title: displayed name.
         names: names of the series for this quantity, this program's first.
     """
 
@@ -58,10 +57,7 @@ def _same(run: RecordedRun, name: str, other: str) -> bool:
 
 
 def picture(run: RecordedRun, other: RecordedRun | None, choice: Choice) -> LinePicture:
-    """Return a chart of a quantity over the trainer's step numbers.
-
-    The lines of ``other`` are drawn behind those of ``run``.
-    """
+    """Return a chart of a quantity over the trainer's steps, with the lines of ``other`` behind those of ``run``."""
     lines = [line for name in choice.names if (line := _line(run, name, "")) is not None]
     if other is not None:
         lines += [line for name in choice.names if (line := _line(other, name, other.title)) is not None]
@@ -96,10 +92,7 @@ def _line(run: RecordedRun, name: str, title: str) -> Line | None:
 
 
 def _labels(run: RecordedRun) -> np.ndarray:
-    """Return the trainer's step numbers of the updates that the series cover, (n,).
-
-    Some of these updates may not have been computed yet.
-    """
+    """Return the trainer's step numbers of the updates in the series, computed or not, (n,)."""
     return np.array(run.source.labels[: len(run.series["reward_mean"])], np.float64)
 
 
@@ -113,8 +106,8 @@ def settings_that_differ(run: RecordedRun, other: RecordedRun) -> list[list[obje
     A setting that is known for only one run is left out.
     """
     here, there = _settings(run), _settings(other)
-    pairs = ((name, here.get(name), there.get(name)) for name in {**here, **there})
-    return [[name, worded(one), worded(two)] for name, one, two in pairs if one != two]
+    both = (name for name in here if name in there)
+    return [[name, worded(here[name]), worded(there[name])] for name in both if here[name] != there[name]]
 
 
 def _settings(run: RecordedRun) -> dict[str, object]:
@@ -146,5 +139,4 @@ def parting(run: RecordedRun, other: RecordedRun) -> str:
 
 
 def _by_label(run: RecordedRun) -> dict[int, int]:
-    """Return a mapping from the trainer's step number to the index in the series."""
     return {label: place for place, label in enumerate(run.source.labels[: run.computed])}

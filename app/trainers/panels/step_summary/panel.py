@@ -1,6 +1,4 @@
-"""The "This step" panel: groups without a signal, and the tokens that contribute most to the push, the KL or the
-loss.
-"""
+"""The "This step" panel: groups without a signal, and the leading tokens of the push, the KL or the loss."""
 
 from __future__ import annotations
 
@@ -114,7 +112,6 @@ class StepSummaryPanel(Panel):
 
     @np.errstate(all="ignore")  # a value that is not finite is a finding
     def _read(self, view: View) -> None:
-        """Find the groups and leading tokens of the update shown."""
         self._tokens, self._unreadable = None, ""
         try:
             self._summary = summary_of(view)
@@ -130,7 +127,6 @@ class StepSummaryPanel(Panel):
             self._unreadable = str(error)
 
     def _mark(self, view: View) -> None:
-        """Select the group and the token that are selected in all panels."""
         row, token = view.selection.row, view.selection.token
         groups = () if self._summary is None else self._summary.groups
         self.groups.select_row(next((n for n, one in enumerate(groups) if row is not None and row in one.rows), None))
@@ -139,7 +135,6 @@ class StepSummaryPanel(Panel):
         self.tokens.select_row(places.index((row, token)) if (row, token) in places else None)
 
     def _fit(self) -> None:
-        """Fit the height of the tables to their rows, limiting that of the groups, and show as many columns as fit."""
         for table, columns in ((self.groups, KEPT_GROUPS), (self.tokens, KEPT_TOKENS)):
             table.end_with_rows()
             table.fit_columns(columns)

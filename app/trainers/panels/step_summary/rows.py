@@ -30,15 +30,10 @@ TOKENS = (
     Column("row", "#", chars=4, decimals=0, help=tr("Number of the completion.")),
     Column("token", tr("Token"), chars=5, decimals=0, help=tr("Place of the token within it.")),
     Column("value", tr("Adds"), chars=11, kind="push", decimals=4, help=tr("What it adds, including its weight.")),
-    Column(
-        "share",
-        tr("Share"),
-        chars=6,
-        kind="text",
-        help=tr("Its share of the sum of what all tokens add, ignoring signs."),
-    ),
+    Column("share", tr("Share"), chars=6, kind="text",
+           help=tr("Its share of the sum of what all tokens add, ignoring signs.")),
     Column("text", tr("Text"), chars=8, kind="mono", help=tr("What the token says.")),
-)
+)  # fmt: skip # table, one row per line
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -99,7 +94,6 @@ def _ends(group: Group) -> str:
 
 
 def _short(reward: float) -> str:
-    """Return a reward as a string without trailing zeros."""
     return shown(reward, 0 if reward.is_integer() else 3)
 
 

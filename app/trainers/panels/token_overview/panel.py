@@ -121,7 +121,6 @@ class TokenOverviewPanel(Panel):
         )
 
     def _arrange(self, view: View, step: Step, tint: Tint, values: np.ndarray | None, limit: float) -> None:
-        """Order the completions by prompt, and align them as selected."""
         self._step, self._vocabulary = step, tuple(view.run.origin.vocabulary)
         self._order = np.argsort(step.group, kind="stable")
         there = step.there[self._order]
@@ -137,7 +136,6 @@ class TokenOverviewPanel(Panel):
         return place, int(self._before[place]) + view.selection.token
 
     def _write(self) -> None:
-        """Show the text of the enlarged part, one line per completion."""
         step, shown = self._step, self.strips.window_shown
         if step is None:
             return

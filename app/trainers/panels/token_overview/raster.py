@@ -1,6 +1,4 @@
-"""Token values of many completions as a pixel raster. A pixel that covers several tokens shows the value furthest
-from zero.
-"""
+"""Token values of many completions as a pixel raster. A pixel of several tokens shows the value furthest from zero."""
 
 from __future__ import annotations
 
@@ -39,9 +37,7 @@ def offsets(there: np.ndarray, mask: np.ndarray, alignment: str) -> np.ndarray:
 
 
 def aligned(values: np.ndarray, there: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Return ``values`` (B, T) with each row shifted ``before`` (B,) positions to the right, NaN where there is no
-    token.
-    """
+    """Return ``values`` (B, T), each row shifted ``before`` (B,) places to the right, NaN where there is no token."""
     lengths = there.sum(axis=1)
     out = np.full((len(values), int((before + lengths).max(initial=1))), np.nan, dtype=np.float32)
     for row, (first, length) in enumerate(zip(before.tolist(), lengths.tolist(), strict=True)):
@@ -50,10 +46,7 @@ def aligned(values: np.ndarray, there: np.ndarray, before: np.ndarray) -> np.nda
 
 
 def edges(count: int, pixels: int) -> np.ndarray:
-    """Return the boundaries for drawing ``count`` items on ``pixels`` pixels, (pixels + 1,).
-
-    They are the first item of each pixel, and ``count``.
-    """
+    """Return the first of ``count`` items on each of ``pixels`` pixels, and ``count`` at the end, (pixels + 1,)."""
     return np.arange(pixels + 1) * count // pixels
 
 

@@ -81,8 +81,6 @@ class TokenStrips(QWidget):
             shares: (R, C) of the aligned completions, NaN where there is no token.
             groups: rows at which a new prompt begins.
             signed: whether negative values have a separate colour.
-            theme: the colours.
-            scale: the user's font scale.
             selected: (row, position) of the token to ring.
         """
         if shares.shape != self._shares.shape:
@@ -92,12 +90,10 @@ class TokenStrips(QWidget):
         self.update()
 
     def show_all(self) -> None:
-        """Draw all completions in full."""
         self._show(_whole(self._shares))
 
     @property
     def enlarged(self) -> bool:
-        """Whether only a part is visible."""
         return self.window_shown != _whole(self._shares)
 
     def _show(self, window: QRect) -> None:
@@ -110,7 +106,6 @@ class TokenStrips(QWidget):
 
     @property
     def area(self) -> QRect:
-        """Rectangle of the raster in pixels."""
         return self.rect().adjusted(MARGIN, 2, -MARGIN, -2)
 
     def place_at(self, point: QPoint) -> tuple[int, int]:
@@ -159,7 +154,6 @@ class TokenStrips(QWidget):
             painter.drawRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5))
 
     def _raster(self, area: QRect) -> QImage:
-        """Return the visible part as an image, rebuilt when something has changed."""
         ratio = self.devicePixelRatioF()
         size = round(area.width() * ratio), round(area.height() * ratio)
         key = (id(self._shares), self.window_shown, size, self._theme.name, self._signed)
@@ -238,7 +232,6 @@ def _whole(shares: np.ndarray) -> QRect:
 
 
 def _levels(theme: Theme, meaning: str) -> np.ndarray:
-    """Return the colours of the levels of a tint, from none to full."""
     return np.array(
         [theme.faint(meaning, 0.06 + 0.84 * level / LEVELS).rgba() for level in range(LEVELS + 1)], np.uint32
     )

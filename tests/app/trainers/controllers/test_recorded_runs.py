@@ -72,6 +72,14 @@ def test_a_trace_opens_at_its_last_step_and_every_panel_draws_every_step(driver:
     assert not any("report" in message for message in driver.messages)
 
 
+def test_a_run_that_is_opened_again_from_the_first_screen_is_shown(driver: Driver) -> None:
+    run = opened(driver, DATA / "grpo")
+    driver.program.doors.show_home()
+    driver.settle()
+    assert driver.program.window.alone
+    assert opened(driver, DATA / "grpo") is run and not driver.program.window.alone
+
+
 def test_a_run_that_was_converted_opens_as_the_recorded_run_that_it_is(driver: Driver, tmp_path: Path) -> None:
     convert(open_source(DATA / "grpo"), tmp_path / "tonight.grpo")
     run = opened(driver, tmp_path / "tonight.grpo")

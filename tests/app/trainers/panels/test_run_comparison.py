@@ -84,6 +84,12 @@ def test_other_settings_are_listed_with_both_values() -> None:
     assert ["objective.beta", "0.04", "0.5"] in settings_that_differ(run, other)
 
 
+def test_a_setting_that_only_one_trainer_has_is_not_said_to_be_off_in_the_other() -> None:
+    listed = {str(row[0]) for row in settings_that_differ(computed(DATA / "grpo"), computed(DATA / VERL))}
+    assert "objective.beta" in listed
+    assert all(name.startswith(("objective.", "learner.")) for name in listed)
+
+
 def test_a_second_run_is_laid_beside_the_first(panel: RunComparisonPanel) -> None:
     alone = len(panel.chart.lines)
     panel.beside.activated.emit(1)

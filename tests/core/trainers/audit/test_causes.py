@@ -14,7 +14,7 @@ from grpo_core.errors import RunFileError
 from grpo_core.foreign.recording import Report
 from grpo_core.record import Step
 from grpo_core.trainers.audit import audit, compare, remainder
-from grpo_core.trainers.audit.cause import NAMED, POSSIBLE, SUSPECTED
+from grpo_core.trainers.audit.causes import NAMED, POSSIBLE, SUSPECTED
 from grpo_core.trainers.audit.report import as_text, told
 from grpo_core.trainers.changes.figures import CLIPPED, figures
 from grpo_core.trainers.changes.given import without_first

@@ -38,7 +38,7 @@ RUNS = {
 def data_of(run: Planted) -> list[Update]:
     """Return the updates as an audit reads them."""
     updates = Updates(run)
-    return [updates.update(position) for position in range(1, len(run) + 1)]
+    return [updates.read(position) for position in range(1, len(run) + 1)]
 
 
 def changed(done: Done) -> Iterator[Done]:

@@ -16,8 +16,7 @@ from grpo_core.claims.leading import LEADING, SIGNALS
 from grpo_core.trainers import claims as claims_of_trainers
 from grpo_core.trainers.claims.advice import ADVICE
 from grpo_core.trainers.claims.effects import EFFECTS
-from grpo_core.trainers.claims.put_right import PUT_RIGHT
-from grpo_core.trainers.claims.reweighted import REWEIGHTED
+from grpo_core.trainers.claims.put_right import PUT_RIGHT, REWEIGHTED
 from tests.core.claims import drawn, test_update_claims
 from tests.core.claims.drawn import kinds_in
 from tests.core.trainers.claims import test_cause_claims, test_finding_claims, test_measured_claims
@@ -36,7 +35,7 @@ CHOOSERS = [
     ROOT / "experiments" / "outcome.py",
     *(
         ROOT / "trainers" / "health" / f"{name}.py"
-        for name in ("knobs", "lengths", "masks", "numerics", "policy_checks", "rewards")
+        for name in ("lengths", "masks", "numerics", "policy_checks", "rewards")
     ),
 ]
 """Files that choose what is said about cards, what-ifs, races, sweeps, repeats and recorded runs."""

@@ -15,8 +15,8 @@ from grpo_core.trainers.health import Diagnosis, Link, diagnose
 from grpo_core.trainers.health.chain import CHAIN
 from grpo_core.trainers.health.check import spans
 from grpo_core.trainers.health.diagnose import Diagnosing
+from grpo_core.trainers.health.finding import State
 from grpo_core.trainers.health.grade import Grade
-from grpo_core.trainers.health.link import State
 from grpo_core.trainers.health.report import as_html, as_json, as_text
 from grpo_core.trainers.importers.trace import Trace
 from tests.core.trainers.claims.test_finding_claims import Logs, with_reports

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 import xml.etree.ElementTree as ET
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from grpo_core.claims.claim import Kind
 from grpo_core.commands.cli import main
 from grpo_core.config import Objective, Settings
+from grpo_core.errors import NotRecordedError
 from grpo_core.foreign.recording import Completions, Report, Source
 from grpo_core.objective import evaluate, gradient
 from grpo_core.surrogates import SURROGATES
@@ -82,8 +84,6 @@ class Tables(Source):
         return self.tables[position - 1]
 
     def step(self, position: int) -> Any:
-        from grpo_core.errors import NotRecordedError
-
         raise NotRecordedError("texts alone")
 
     def reports(self, position: int) -> list[Any]:
@@ -240,7 +240,6 @@ def test_a_cap_below_one_is_named(cap: float, named: bool) -> None:
     step = Trace(DATA / "grpo").step(1)
     settings = under(step, surrogate="cispo", clip_high=cap)
     check, update = CHECKS["cap_below_one"], Update(label=1, settings=settings)
-    assert not check.missing(update)
     measure = check.measure(update)
     assert measure is not None and (current(check, "cap_below_one", [measure], settings) is not None) == named
 
@@ -254,7 +253,6 @@ def test_a_clip_range_that_no_ratio_of_a_completion_reaches_is_named_once_there_
     settings = under(step, level="sequence", clip_low=clip, clip_high=clip)
     update = Update(label=1, settings=settings, step=dataclasses.replace(step, settings=settings))
     check = CHECKS["clip_never_reached"]
-    assert not check.missing(update)
     measure = check.measure(update)
     assert measure is not None and current(check, "clip_never_reached", [measure] * 7, settings) is None
     assert (current(check, "clip_never_reached", [measure] * 8, settings) is not None) == named
@@ -390,7 +388,8 @@ def test_clipped_tokens_are_judged_under_the_surrogates_that_take_their_gradient
     assert step.passes > 1
     settings = under(step, surrogate=surrogate)
     update = Update(label=1, settings=settings, step=dataclasses.replace(step, settings=settings))
-    assert (CHECKS["clip_saturation"].missing(update) == "") == stopped
+    with nullcontext() if stopped else pytest.raises(NotRecordedError):
+        CHECKS["clip_saturation"].measure(update)
 
 
 def test_the_page_draws_a_bar_for_each_update_and_marks_those_since_it_began() -> None:
@@ -419,7 +418,6 @@ def test_a_finding_takes_a_claim_and_a_check(monkeypatch: pytest.MonkeyPatch) ->
 
     added = Check(
         title="Prompts asked again",
-        missing=lambda update: "",
         measure=measure,
         judge=judge,
         quantity=Quantity(name="completions of a prompt"),

@@ -14,9 +14,8 @@ from grpo_core.config import LanguageTask
 from grpo_core.errors import GrpoError, SettingsError
 from grpo_core.lm.problems import Prompt
 from grpo_core.trainers.hf import chat as chat_module
-from grpo_core.trainers.hf.chat import Chat
+from grpo_core.trainers.hf.chat import Chat, limited
 from grpo_core.trainers.hf.loading import libraries
-from grpo_core.trainers.hf.template_limit import limited
 from tests.core.trainers.hf.tiny import TEMPLATE
 
 QUESTION = Prompt("What is 7 plus 5?", "12")

@@ -17,8 +17,8 @@ from grpo_core.config import language_settings
 from grpo_core.errors import SettingsError
 from grpo_core.lm.engines import torch_policy
 from grpo_core.record import Step
-from grpo_core.trainers.hf.checkpointing import checkpointed
 from grpo_core.trainers.hf.folder_policy import FolderPolicy
+from grpo_core.trainers.hf.layers import checkpointed
 from grpo_core.trainers.hf.learner import FolderLearner
 from tests.core.trainers.hf.tiny import KINDS, saved, small
 
