@@ -1,14 +1,11 @@
-"""The Breakpoints panel, which lists the conditions at which a run stops.
-
-Conditions can be added, switched on or off, and removed, and the first matching update can be shown.
-"""
+"""The Breakpoints panel: the conditions at which a run stops, and the first update at which each became true."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, Qt, Slot
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -45,22 +42,11 @@ ALWAYS = tr("A number that is not finite stops every run.")
 
 
 class BreakpointRow(QWidget):
-    """The row of one condition: its switch, the update where it first became true in the run shown, and a button to
-    remove it.
+    """The row of one condition: a box that switches it, its first update, which a click shows, and its removal."""
 
-    Signals:
-        switched: the condition's index in the list, and whether it is on.
-        visited, removed: the condition's index in the list.
-    """
-
-    switched = Signal(int, bool)
-    visited = Signal(int)
-    removed = Signal(int)
-
-    def __init__(self, place: int, one: Breakpoint, parent: QWidget | None = None) -> None:
+    def __init__(self, one: Breakpoint, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.one = one
-        self._place = place
         self.box = QCheckBox(one.title)
         self.box.setToolTip(
             plain_tip(tr("Stop when {words}. {help}").format(words=one.words, help=METRICS[one.series].help))
@@ -73,19 +59,11 @@ class BreakpointRow(QWidget):
         self.remove.setProperty("quiet", True)
         self.remove.setToolTip(tr("Remove"))
         self.remove.setAccessibleName(tr("Remove: {words}").format(words=one.words))
-        self.box.toggled.connect(self._on_toggled)
-        self.place.clicked.connect(partial(self.visited.emit, place))
-        self.remove.clicked.connect(partial(self.removed.emit, place))
         across((self.box, 1), self.place, self.remove, on=self, margins=0, spacing=4)
 
     def show_on(self, on: bool) -> None:
-        """Show whether the condition stops runs."""
         with QSignalBlocker(self.box):
             self.box.setChecked(on)
-
-    @Slot(bool)
-    def _on_toggled(self, on: bool) -> None:
-        self.switched.emit(self._place, on)
 
     def show_place(self, first: int | None) -> None:
         """Show the update at which the condition first became true."""
@@ -169,11 +147,11 @@ class BreakpointsPanel(Panel):
             self._list.removeWidget(row)
             row.hide()
             row.deleteLater()
-        self.rows = [BreakpointRow(place, one) for place, one in enumerate(self.workspace.breakpoints.all)]
-        for row in self.rows:
-            row.switched.connect(self.workspace.breakpoints.switch)
-            row.removed.connect(self.workspace.breakpoints.remove)
-            row.visited.connect(self._on_visited)
+        self.rows = [BreakpointRow(one) for one in self.workspace.breakpoints.all]
+        for place, row in enumerate(self.rows):
+            row.box.toggled.connect(partial(self.workspace.breakpoints.switch, place))
+            row.place.clicked.connect(partial(self._on_visited, place))
+            row.remove.clicked.connect(partial(self.workspace.breakpoints.remove, place))
             self._list.addWidget(row)
         if focused is not None and self.rows:
             self.rows[min(focused, len(self.rows) - 1)].box.setFocus()
@@ -187,7 +165,6 @@ class BreakpointsPanel(Panel):
         )
 
     def focus_form(self) -> None:
-        """Move the focus to the form."""
         self.series.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     # -- input -------------------------------------------------------------------------------------------------------
@@ -212,7 +189,6 @@ class BreakpointsPanel(Panel):
         allow(self.value, tr("The run stops at the first value of this series, whatever it is.") if any_value else "")
         self.refusal.hide()
 
-    @Slot(int)
     def _on_visited(self, place: int) -> None:
         first = self._searches[self.rows[place].one.text].first
         if first is not None:

@@ -1,8 +1,8 @@
-"""The Explain panel: any number with its formula, the formula with values, its inputs, and an independent
-recomputation.
-"""
+"""The Explain panel: any number with its formula, its values, its inputs, and an independent recomputation."""
 
 from __future__ import annotations
+
+from functools import partial
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QPaintEvent
@@ -184,7 +184,6 @@ class ExplainPanel(Panel):
         self._show_inputs(node, view)
 
     def _show_inputs(self, node: Node, view: View) -> None:
-        """Show a button per input. Tab moves between them; Return follows one."""
         numbers, wanted = view.step.numbers, node.inputs[:MOST_INPUTS]
         assert numbers is not None
         while len(self._doors) < len(wanted):
@@ -208,14 +207,12 @@ class ExplainPanel(Panel):
         self.inputs_title.setVisible(bool(wanted))
 
     def _add_door(self) -> None:
-        """Add a button for one more input. It is kept for later explanations."""
         n, door, value = len(self._doors), Door(), Label()
         value.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         door.setObjectName("door")
         # Elide the text rather than widen the panel.
         door.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        door.setProperty("quantity", n)
-        door.clicked.connect(self._on_input)
+        door.clicked.connect(partial(self._on_input, n))
         value.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self._grid.addWidget(door, n, 0)
         self._grid.addWidget(value, n, 1)
@@ -233,11 +230,9 @@ class ExplainPanel(Panel):
 
     # -- input -------------------------------------------------------------------------------------------------------
 
-    @Slot()
-    def _on_input(self) -> None:
-        sender = self.sender()
-        if self._node is not None and sender is not None:
-            self.workspace.explain(self._node.inputs[sender.property("quantity")])
+    def _on_input(self, place: int) -> None:
+        if self._node is not None:
+            self.workspace.explain(self._node.inputs[place])
 
     @Slot()
     def _on_back(self) -> None:
@@ -247,5 +242,4 @@ class ExplainPanel(Panel):
 
 
 def marked_verdict(node: Node) -> str:
-    """Return a mark and one word on whether the second computation agrees."""
     return f"{'✓' if node.agrees else '✗'} {node.verdict}"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QResizeEvent
 
 from app.plotting.axis import Scale
@@ -20,6 +20,7 @@ from app.plotting.twin_rows import SeriesRows
 from app.theme.tokens import Theme
 from app.workspace.run_handle import RunHandle
 from app.workspace.trials import Trial
+from grpo_core.breakpoints import Breakpoint
 from grpo_core.experiments.repeats import SERIES
 from grpo_core.metrics import METRICS
 from grpo_core.text import tr
@@ -90,16 +91,12 @@ class HistoryChart(Plot):
             self._style_margins()
 
     def own_labels(self) -> list[str]:
-        """Return the labels of the series that the run shown can have."""
         return [curve.label for curve in self.curves if curve.key in self.possible]
 
     def align(self, stacked: bool, last: bool, beside: Sequence[HistoryChart] = ()) -> None:
         """Align this plot with those above and below, and show update numbers only below the lowest plot.
 
-        Args:
-            stacked: whether the plots are stacked vertically.
-            last: whether this plot is the lowest.
-            beside: all of the plots. The right margin fits the longest of their labels.
+        The right margin fits the longest label of the plots ``beside``, which include this one.
         """
         labels = [label for chart in beside for label in chart.own_labels()] if stacked else []
         if labels != list(self._aligned_labels):
@@ -115,7 +112,6 @@ class HistoryChart(Plot):
 
     @property
     def numbers_height(self) -> int:
-        """Height in pixels of the axis of updates."""
         return int(self.frame.below)
 
     def count_as(self, run: RunHandle) -> None:
@@ -183,8 +179,26 @@ class HistoryChart(Plot):
             for name, band in bands.items():
                 band.show_runs(series.get(name))
 
+    def breakpoints_at(self, point: QPoint) -> list[Breakpoint]:
+        """Return the breakpoints for a point of the plot: above and below its value, for the nearest visible series.
+
+        Before the first update, that is the first visible one.
+        """
+        place = self.view_box.mapSceneToView(self.mapToScene(point))
+        visible = [curve for curve in self.curves if curve.isVisible()]
+        x = self.snap(place.x())
+        heights = {curve: curve.at(x) for curve in visible} if x is not None else {}
+        near = [curve for curve, height in heights.items() if not math.isnan(height)]
+        near.sort(key=lambda curve: abs(heights[curve] - place.y()))
+        value = float(f"{place.y():.3g}")
+        return [
+            Breakpoint(series=curve.key, relation=relation, value=value)
+            for curve in (near or visible)[:1]
+            for relation in ("above", "below")
+            if math.isfinite(value)
+        ]
+
     def _longest(self) -> float:
-        """Return the last update of any earlier run or repeat, or :data:`REACH` if it is later."""
         ends = [trial.updates for trial in self.trials] + [len(values) for values in self._repeats.values()]
         return float(min(max(ends, default=0), REACH))
 

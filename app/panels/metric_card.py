@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QContextMenuEvent,
-    QFontMetricsF,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
-)
+from PySide6.QtGui import QContextMenuEvent, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
 from app.help.hover import explain_on_hover
 from app.plotting.numbers import full, metric_text
 from app.theme.sourced import Sourced
-from app.theme.tokens import Theme
+from app.theme.tokens import LIGHT, Theme
 from grpo_core.metrics import METRICS
 from grpo_core.reasons import Reason
 from grpo_core.text import tr
@@ -37,12 +30,10 @@ class MetricCard(Sourced, QWidget):
         language: whether metrics of a language model are offered.
 
     Signals:
-        activated: explain this card's number (name of the metric).
-        replaced: replace the card's metric (its name) by another one (the new name).
+        replaced: the user has replaced the card's metric by another one.
     """
 
-    activated = Signal(str)
-    replaced = Signal(str, str)
+    replaced = Signal()
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -50,8 +41,7 @@ class MetricCard(Sourced, QWidget):
         self.note = self.shorter_note = ""
         self.language = False
         self._title, self._value, self._chip = "", "", ""
-        self._theme: Theme | None = None
-        self._scale = 1.0
+        self._theme, self._scale = LIGHT, 1.0
         self._stale = False
         self._painted: tuple[object, ...] = ()
         self._title_role = "small"
@@ -79,15 +69,10 @@ class MetricCard(Sourced, QWidget):
         rounding: float = 0.0,
         tried: str = "",
     ) -> None:
-        """Show a value with its reason, dimmed if it is ``stale``.
+        """Show a value with its reason, dimmed if it is ``stale``: that of the previous update.
 
         Args:
-            theme: the colours.
-            scale: the user's font scale.
-            title: title of the card.
-            value: value of the metric.
             reason: the reason for the value, for example for a zero.
-            stale: whether the value belongs to the previous update.
             vocabulary: names of the run's actions or tokens.
             rounding: magnitude up to which the value is a rounding error.
             tried: sentences on changes of settings that were tried and help.
@@ -131,11 +116,7 @@ class MetricCard(Sourced, QWidget):
         return QRectF(self.rect()).adjusted(8, 6, -2, -6)
 
     def has_space_for(self, role: str, width: float) -> bool:
-        """Return whether a card of ``width`` pixels has space for the full title in this role's font, and a chip
-        below.
-        """
-        if self._theme is None:
-            return False
+        """Return whether a card of ``width`` pixels has space for the full title in this font, and a chip below."""
         title, value, chip = (QFontMetricsF(self._theme.font(name, self._scale)) for name in (role, "number", "small"))
         needed = title.height() + value.height() + chip.height() + 2
         area = self.text_area
@@ -143,14 +124,11 @@ class MetricCard(Sourced, QWidget):
         return title.horizontalAdvance(self._title) <= space and needed <= area.height()
 
     def set_title_role(self, role: str) -> None:
-        """Set the font role of the title."""
         if role != self._title_role:
             self._title_role = role
             self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        if self._theme is None:
-            return
         theme, painter = self._theme, QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         area = self.text_area
@@ -173,7 +151,6 @@ class MetricCard(Sourced, QWidget):
             painter.drawRoundedRect(QRectF(self.rect()).adjusted(2, 2, -3, -3), 6, 6)
 
     def _paint_chip(self, painter: QPainter, area: QRectF) -> None:
-        assert self._theme is not None
         painter.setFont(self._theme.font("small", self._scale * 0.92))
         metrics = painter.fontMetrics()
         space, chip = round(area.width()) - 12, self._chip
@@ -191,10 +168,6 @@ class MetricCard(Sourced, QWidget):
         if event.button() is Qt.MouseButton.LeftButton:
             self.setFocus(Qt.FocusReason.MouseFocusReason)
 
-    def explain_current(self) -> None:
-        """Request the explanation of this card's number."""
-        self.activated.emit(self.name)
-
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         if self.name == "updates":
             event.ignore()  # the panel's own menu
@@ -210,5 +183,6 @@ class MetricCard(Sourced, QWidget):
         menu.addActions([] if panel is None else panel.actions())
         chosen = menu.exec(event.globalPos())
         if chosen in shown:
-            self.replaced.emit(self.name, chosen.data())
+            self.name = chosen.data()
+            self.replaced.emit()
         menu.deleteLater()

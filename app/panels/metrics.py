@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
-from PySide6.QtGui import (
-    QFontMetricsF,
-    QResizeEvent,
-)
+from PySide6.QtGui import QFontMetricsF, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from app.boxes import across
@@ -56,7 +54,6 @@ def number_of(name: str, view: View) -> float:
 
 
 def _text(name: str, view: View) -> str:
-    """Return the number of the update shown, formatted as on its card."""
     return metric_text(name, number_of(name, view), view.run.origin.vocabulary, view.step.rounding(name))
 
 
@@ -67,7 +64,6 @@ def _in_series(name: str, view: View, step: int) -> float:
 
 
 def _cards(settings: Settings) -> tuple[str, ...]:
-    """Return the initial cards of a run under ``settings``."""
     if settings.is_recorded:
         return CARDS_RECORDED
     if not settings.is_language:
@@ -76,9 +72,7 @@ def _cards(settings: Settings) -> tuple[str, ...]:
 
 
 def _held_out(view: View) -> tuple[str, str]:
-    """Return the last held-out accuracy up to the update shown, in a longer and a shorter form, both empty if there
-    is none.
-    """
+    """Return the last held-out accuracy up to the update shown, in a longer and a shorter form, or empty texts."""
     for name, manner in HELD_OUT.items():
         newest = view.run.series[name].values[: view.cursor.step][-LONGEST_AGO:]
         known = np.flatnonzero(np.isfinite(newest))
@@ -102,8 +96,8 @@ class MetricsPanel(Panel):
         self.tried.changed.connect(self.redraw)
         across(*((card, 1) for card in self.cards), on=self, margins=0, spacing=0)
         for card in self.cards:
-            card.activated.connect(self._on_activated)
-            card.replaced.connect(self._on_replaced)
+            card.source_wanted.connect(partial(self._on_explain, card))
+            card.replaced.connect(self.redraw)
 
     def draw(self, view: View) -> None:
         self._suit(view.run.origin.settings)
@@ -144,7 +138,6 @@ class MetricsPanel(Panel):
             card.set_title_role("digits" if legible else "small")
 
     def _suit(self, settings: Settings) -> None:
-        """Switch to the cards for the current kind of run, if it has changed."""
         suits = _cards(settings)
         if suits != self._suits:
             self._suits = suits
@@ -164,12 +157,7 @@ class MetricsPanel(Panel):
         numbers = [f"{METRICS[c.name].title} {_text(c.name, view)}" for c in self.cards[1:]]
         return tr("Update {step:,}: {numbers}.").format(step=view.run.label(view.cursor.step), numbers=listed(numbers))
 
-    def _on_activated(self, name: str) -> None:
-        if name in METRICS:
-            self.workspace.explain(Quantity(name=name))
+    def _on_explain(self, card: MetricCard) -> None:
+        if card.name in METRICS:
+            self.workspace.explain(Quantity(name=card.name))
             self.tried.ask(self.workspace.view)
-
-    def _on_replaced(self, old: str, new: str) -> None:
-        card = next(c for c in self.cards if c.name == old)
-        card.name = new
-        self.redraw()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
@@ -66,7 +68,7 @@ class PipelinePanel(Panel):
         self._arrows: list[Label] = []
         top = across(margins=0, spacing=SPACE)
         for stage, button in self.stages.items():
-            button.clicked.connect(self._on_stage)
+            button.clicked.connect(partial(workspace.show_stage, stage))
             if stage:
                 self._arrows.append(Label("›", name="muted"))
                 top.addWidget(self._arrows[-1])
@@ -150,9 +152,7 @@ class PipelinePanel(Panel):
 
     @Slot()
     def _on_edited(self) -> None:
-        """If the next update has another formula, show for a few seconds which terms are struck out and which are
-        new.
-        """
+        """If the next update has another formula, show for a few seconds which terms go and which are new."""
         run, objective = self.workspace.run, self.workspace.editing.wanted.objective
         (known, before), self._wanted = self._wanted, (run, objective)
         if run is not known or objective == before:
@@ -169,12 +169,6 @@ class PipelinePanel(Panel):
     def _on_change_over(self) -> None:
         self._change = None
         self.redraw()
-
-    @Slot()
-    def _on_stage(self) -> None:
-        button = self.sender()
-        if isinstance(button, StageButton):
-            self.workspace.show_stage(button.stage)
 
     @Slot(str)
     def _on_term(self, key: str) -> None:
@@ -223,7 +217,6 @@ def _settings(view: View) -> Settings:
 
 
 def _prompts(view: View) -> int:
-    """Return the number of prompts in the update."""
     settings, step = _settings(view), view.step.step
     if settings.is_recorded:
         return 1 if step is None else int(step.group.max(initial=0)) + 1

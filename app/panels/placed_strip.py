@@ -10,7 +10,7 @@ from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.plotting.numbers import shown
-from app.theme.tokens import Theme
+from app.theme.tokens import LIGHT, Theme
 from grpo_core.questions import Answer
 from grpo_core.text import tr
 
@@ -46,8 +46,7 @@ class PlacedStrip(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
-        self._theme: Theme | None = None
-        self._scale = 1.0
+        self._theme, self._scale = LIGHT, 1.0
         self._words: tuple[str, ...] = ()
         self._answer: Answer | None = None
         self._rewards = self._advantages = np.empty(0)
@@ -62,7 +61,6 @@ class PlacedStrip(QWidget):
         return QSize(100, self.fontMetrics().height() * 5)
 
     def show_nothing(self, theme: Theme, scale: float) -> None:
-        """Clear the strip, because there is no answer yet."""
         self._theme, self._scale, self._answer = theme, scale, None
         self.setAccessibleDescription("")
         self.update()
@@ -91,7 +89,7 @@ class PlacedStrip(QWidget):
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        if self._theme is None or self._answer is None:
+        if self._answer is None:
             return
         painter = QPainter(self)
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
@@ -108,7 +106,6 @@ class PlacedStrip(QWidget):
 
     @property
     def _line(self) -> float:
-        assert self._theme is not None
         return QFontMetricsF(self._theme.font("digits", self._scale)).height()
 
     @property
@@ -126,7 +123,7 @@ class PlacedStrip(QWidget):
         return min(max(Counter(self._advantages.tolist()).values(), default=1), PILE)
 
     def _paint_tokens(self, painter: QPainter, area: QRectF) -> None:
-        assert self._theme is not None and self._answer is not None
+        assert self._answer is not None
         theme, answer, line = self._theme, self._answer, self._line
         small = theme.font("digits", self._scale)
         metrics = QFontMetricsF(small)
@@ -147,7 +144,7 @@ class PlacedStrip(QWidget):
             self._paint_token(painter, cell, int(token), i, numbers=width >= needed)
 
     def _paint_token(self, painter: QPainter, cell: QRectF, token: int, place: int, *, numbers: bool) -> None:
-        assert self._theme is not None and self._answer is not None
+        assert self._answer is not None
         theme, line, logp = self._theme, self._line, float(self._answer.logp[place])
         painter.setFont(theme.font("mono", self._scale))
         painter.setPen(theme.colour("text" if token else "muted"))
@@ -170,10 +167,7 @@ class PlacedStrip(QWidget):
         painter.drawText(cell.adjusted(0, cell.height() - line, 0, 0), _TOP, text)
 
     def _paint_group(self, painter: QPainter, area: QRectF) -> None:
-        """Paint the group's marks, hollow below zero and filled above, with the reward and the number of completions
-        under each stack.
-        """
-        assert self._theme is not None
+        """Paint the marks, hollow below zero and filled above, with reward and number under each stack."""
         theme, line, dot = self._theme, self._line, DOT * self._scale
         painter.setFont(theme.font("digits", self._scale))
         metrics = QFontMetricsF(painter.font())
@@ -206,10 +200,7 @@ class PlacedStrip(QWidget):
                 painter.drawEllipse(spot, 2 * dot, 2 * dot)
 
     def _label(self, painter: QPainter, places: list[int], top: float) -> None:
-        """Paint the advantage, reward and number of completions at each position, or only at the outer ones if there
-        are many.
-        """
-        assert self._theme is not None
+        """Paint advantage, reward and number of completions at each position, or only at the outer ones of many."""
         metrics = QFontMetricsF(painter.font())
         count, until = Counter(places), -np.inf
         ticks = sorted({x: i for i, x in enumerate(places)}.items())

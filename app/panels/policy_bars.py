@@ -6,10 +6,11 @@ import numpy as np
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QPushButton, QStackedLayout, QWidget
 
-from app.boxes import down
-from app.panels.policy_chart import LEGEND, LEGEND_WITH_EARLIER, Guess, policy_chart, show_policy
-from app.panels.policy_data import NO_EARLIER, EarlierEnds, PolicyPicture, earlier_ends, picture
+from app.boxes import across, down
+from app.panels.policy_chart import LEGEND, LEGEND_WITH_EARLIER, TITLE, Guess, show_policy
+from app.panels.policy_data import PolicyPicture, earlier_ends, picture
 from app.panels.policy_words import stage_sentence
+from app.plotting.bar_chart import BarChart
 from app.plotting.twin_stack import TwinStack
 from app.theme.labels import EmptyLabel
 from app.widgets.calm import CalmBox
@@ -50,11 +51,12 @@ class PolicyBarsPanel(Panel):
         self._picture: PolicyPicture | None = None
         self._guess: Guess | None = None
         self._rewards: tuple[object, np.ndarray | None] | None = None
-        self._earlier: tuple[tuple[object, ...], EarlierEnds] = (), NO_EARLIER
+        self._earlier: tuple[object, ...] = ()
+        self._ends: tuple[tuple[str, ...], tuple[np.ndarray, ...]] = (), ()
         self.choice = CalmBox()
         self.choice.setAccessibleName(tr("Context", "of an action"))
         self.choice.activated.connect(self._on_context)
-        self.plot = policy_chart(headed=False)
+        self.plot = BarChart(TITLE, drag="diamond", headed=False)
         self.plot.picked.connect(self._on_chosen)
         self.plot.activated.connect(self._on_explained)
         self.plot.dragged.connect(self._on_dragged)
@@ -75,9 +77,7 @@ class PolicyBarsPanel(Panel):
         self.completions = QPushButton(tr("Show completions"))
         self.completions.clicked.connect(self.completions_wanted)
         inside = QWidget()
-        column = down(None, self.empty, on=inside)
-        column.addWidget(self.completions, 0, Qt.AlignmentFlag.AlignHCenter)
-        column.addStretch(1)
+        down(None, self.empty, across(None, self.completions, None), None, on=inside)
         return inside
 
     # -- drawing -----------------------------------------------------------------------------------------------------
@@ -90,16 +90,25 @@ class PolicyBarsPanel(Panel):
             return
         self._fill_contexts(view)
         cursor = view.cursor
-        earlier = self._ends(view)
-        beside = {"earlier": earlier, "quick": cursor.quick, "paired": self.paired.isChecked()}
-        rewards = self._action_rewards(view)
-        self._picture = shown = picture(view.step, self.context, rewards, cursor.passed, cursor.progress, **beside)
+        self._find_ends(view)
+        names, ends = self._ends
+        self._picture = shown = picture(
+            view.step,
+            self.context,
+            self._action_rewards(view),
+            cursor.passed,
+            cursor.progress,
+            earlier=ends,
+            earlier_names=names,
+            quick=cursor.quick,
+            paired=self.paired.isChecked(),
+        )
         self._stack.setCurrentIndex(0 if shown is not None else 1)
         if shown is None:
             self.empty.setText(NO_BARS)
             return
         self.twin.set_look(view.theme, view.scale)
-        self.twin.legend.set_entries(LEGEND_WITH_EARLIER if earlier.names else LEGEND)
+        self.twin.legend.set_entries(LEGEND_WITH_EARLIER if ends else LEGEND)
         show_policy(self.plot, shown, view.selection.action, guess=self._guess)
         self.twin.show_headline(self.plot.picture.sentence, self.plot.picture.shorter)
         self.twin.refresh()
@@ -108,13 +117,11 @@ class PolicyBarsPanel(Panel):
         self.plot.forget_scales()
 
     def show_guess(self, guess: Guess | None) -> None:
-        """Draw the prediction of the largest probability that a lesson requests, or none."""
         if guess != self._guess:
             self._guess = guess
             self.redraw()
 
     def focus_picture(self) -> None:
-        """Move the keyboard focus to the bars."""
         self.plot.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _fill_contexts(self, view: View) -> None:
@@ -126,12 +133,11 @@ class PolicyBarsPanel(Panel):
         fill(self.choice, names, self.context)
         self.choice.setVisible(len(names) > 1)
 
-    def _ends(self, view: View) -> EarlierEnds:
-        """Return the final policies of earlier runs. The same object is returned until they change."""
+    def _find_ends(self, view: View) -> None:
+        """Find the final policies of earlier runs, if they have changed. Otherwise they stay the same object."""
         stamp = (view.trials, self.context, len(view.run.origin.vocabulary))
-        if stamp != self._earlier[0]:
-            self._earlier = stamp, earlier_ends(view.trials, self.context, len(view.run.origin.vocabulary))
-        return self._earlier[1]
+        if stamp != self._earlier:
+            self._earlier, self._ends = stamp, earlier_ends(*stamp)
 
     def _action_rewards(self, view: View) -> np.ndarray | None:
         """Return the rewards under the settings of the update shown, or at the head under those of the next one."""

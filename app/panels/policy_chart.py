@@ -49,6 +49,8 @@ GAINED = BarSeries(
     kind="signed",
 )
 DISTANCE = BarSeries(name=tr("reward minus mean"), meaning="text", style="level", width=0.26, listed=False)
+TITLE = tr("Policy over actions")
+"""Title of a chart of the policy."""
 CHANGE, ADVANTAGE = "change", "advantage"
 """Keys of the lanes below the policy."""
 EARLIER = BarSeries(name=tr("end of earlier runs"), meaning="muted", style="outline")
@@ -59,16 +61,6 @@ SMALL = 1e-3
 """Magnitude below which a change is grey. The axis of changes always extends to at least this value."""
 SMALLEST = 5e-5
 """Magnitude below which the picture shows no number for a change."""
-
-
-def policy_chart(*, headed: bool = True, drags: bool = True) -> BarChart:
-    """Return a chart for :func:`policy_picture`.
-
-    Args:
-        headed: whether it shows a sentence above the lanes.
-        drags: whether rewards can be dragged.
-    """
-    return BarChart(tr("Policy over actions"), drag="diamond" if drags else "", headed=headed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +82,6 @@ def policy_picture(
     """Return the picture of a policy in lanes.
 
     Args:
-        what: the data of the policy.
         action: the selected action, or None.
         beside: other data that the axes also include, so that two charts have the same axes.
         guess: a prediction, drawn as a line.
@@ -163,7 +154,6 @@ def _rewards(what: PolicyPicture, rewards: np.ndarray) -> Lane:
 
 
 def _samples(what: PolicyPicture) -> Lane:
-    """Return the lane that shows how often each action was drawn."""
     counts = np.zeros(len(what.names), int)
     hint = tr("none yet")
     if what.draws is not None:
@@ -174,14 +164,7 @@ def _samples(what: PolicyPicture) -> Lane:
 
 
 def _policy(what: PolicyPicture, here: int | None, highest: float, guess: Guess | None) -> Lane:
-    """Return the lane of the probabilities, with numbers.
-
-    Args:
-        what: the data of the policy.
-        here: the selected action, or None.
-        highest: a probability that the axis includes.
-        guess: a prediction, drawn as a line.
-    """
+    """Return the lane of the probabilities, with numbers. Its axis includes ``highest``."""
     likeliest = int(what.now.argmax())
     held = {ceiling.place for ceiling in ceilings(what, what.draws)} if what.draws is not None else set()
     reference = np.empty(0) if what.reference is None else what.reference
@@ -190,7 +173,7 @@ def _policy(what: PolicyPicture, here: int | None, highest: float, guess: Guess 
         BarSeries(
             name=tr("end of {run}").format(run=name), key=f"earlier {n}", meaning="muted", style="untold", heights=end
         )
-        for n, (name, end) in enumerate(zip(what.earlier.names, what.earlier.probabilities, strict=True))
+        for n, (name, end) in enumerate(zip(what.earlier_names, what.earlier, strict=True))
     )
     height, asks = (None, False) if guess is None else (guess.height, guess.asks)
     predicted = "" if height is None else tr("your prediction {height}").format(height=shown(height))
@@ -206,7 +189,7 @@ def _policy(what: PolicyPicture, here: int | None, highest: float, guess: Guess 
         series=(*(side_by_side(shapes) if what.paired else shapes), *earlier),
         notes=tuple("" if n in held else f"{value:.3f}" for n, value in enumerate(what.now.tolist())),
         kept=(likeliest,) if here is None else (likeliest, here),
-        ghosts=what.earlier.probabilities,
+        ghosts=what.earlier,
         invites=asks,
         level=height,
         level_text=predicted,
@@ -218,12 +201,7 @@ def _policy(what: PolicyPicture, here: int | None, highest: float, guess: Guess 
 
 
 def _change(what: PolicyPicture, farthest: float) -> Lane:
-    """Return the lane of the changes in probability made by this update so far.
-
-    Args:
-        what: the data of the policy.
-        farthest: a magnitude that the axis includes.
-    """
+    """Return the lane of this update's changes in probability so far. Its axis includes ``farthest``."""
     values, numbered = what.change.tolist(), what.draws is not None and what.stage is Stage.UPDATE
     return Lane(
         key=CHANGE,

@@ -43,25 +43,9 @@ class Draws:
     clipped: np.ndarray
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class EarlierEnds:
-    """Final policies of earlier runs in one context.
-
-    Attributes:
-        names: name of each run.
-        probabilities: (A,) each, after the run's last update.
-    """
-
-    names: tuple[str, ...] = ()
-    probabilities: tuple[np.ndarray, ...] = ()
-
-
-NO_EARLIER = EarlierEnds()
-
-
-def earlier_ends(trials: tuple[Trial, ...], context: int, count: int) -> EarlierEnds:
-    """Return the final policies of those ``trials`` that are shown and have ``context`` with ``count`` vocabulary
-    entries.
+def earlier_ends(trials: tuple[Trial, ...], context: int, count: int) -> tuple[tuple[str, ...], tuple[np.ndarray, ...]]:
+    """Return the names and the final probabilities (A,) of those ``trials`` that are shown and have ``context`` with
+    ``count`` vocabulary entries.
     """
     known = [
         (trial.name, trial.policy[context])
@@ -69,7 +53,7 @@ def earlier_ends(trials: tuple[Trial, ...], context: int, count: int) -> Earlier
         if trial.shown and trial.policy is not None and len(trial.policy) > context
     ]
     alike = [(name, end) for name, end in known if len(end) == count]
-    return EarlierEnds(names=tuple(name for name, _ in alike), probabilities=tuple(end for _, end in alike))
+    return tuple(name for name, _ in alike), tuple(end for _, end in alike)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -77,7 +61,6 @@ class PolicyPicture:
     """All data of the picture of one context, over the A entries of the vocabulary.
 
     Attributes:
-        names: name of each entry.
         now, old, reference: probabilities (A,); while the film of a pass plays, ``now`` is interpolated.
         after: probabilities (A,) after the entire update.
         rewards: (A,); None if the task has no reward for a single action.
@@ -88,7 +71,7 @@ class PolicyPicture:
         clip: how far the ratio can fall below and rise above 1 before it is clipped; None if there is no clipping.
         quick: whether its film is too short for lanes to change height for a stage.
         about_mean: whether the advantage is computed from the reward minus the group's mean.
-        earlier: final policies of earlier runs.
+        earlier, earlier_names: final probabilities (A,) of each earlier run, and its name.
         paired: whether the bars before and after are side by side instead of one behind the other.
     """
 
@@ -107,7 +90,8 @@ class PolicyPicture:
     clip: tuple[float, float] | None
     about_mean: bool
     quick: bool = False
-    earlier: EarlierEnds = NO_EARLIER
+    earlier: tuple[np.ndarray, ...] = ()
+    earlier_names: tuple[str, ...] = ()
     paired: bool = False
 
     @property
@@ -116,7 +100,6 @@ class PolicyPicture:
         return np.asarray(self.now - self.old)
 
     def rows(self, action: int) -> list[int]:
-        """Return the completions that drew ``action``."""
         return self.draws.rows[action] if self.draws is not None and action < len(self.draws.rows) else []
 
 
@@ -132,11 +115,10 @@ def picture(
 
     Args:
         view: the update, with the stage and the pass that are shown.
-        context: the prompt and state whose distribution is drawn.
         rewards: rewards of every action in every context, (C, A), or None.
         passed: the pass at the cursor, −1 for the entire update.
         progress: played share of the stage's film.
-        beside: ``earlier``, ``quick`` and ``paired`` of the picture.
+        beside: further fields of the picture, which have defaults.
     """
     if view.now is None or view.old is None or context >= len(view.now):
         return None

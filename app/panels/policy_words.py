@@ -15,9 +15,7 @@ NAMED = 3
 
 
 def stage_sentence(picture: PolicyPicture) -> str:
-    """Return the sentence on what the stage shown does with the draws of this context. It does not change during a
-    stage's film.
-    """
+    """Return the sentence on what the stage does with the draws of this context, the same during its film."""
     draws = picture.draws
     if draws is None:
         return tr("Before the first update: draws are taken from these bars.")
@@ -33,13 +31,11 @@ def stage_sentence(picture: PolicyPicture) -> str:
 
 
 def sampled(picture: PolicyPicture, draws: Draws) -> Sampled:
-    """Return the claim about the number of draws and of distinct actions."""
     met = int((draws.counts > 0).sum())
     return Sampled(draws=len(draws.order), met=met, of=len(picture.names), earlier=draws.earlier)
 
 
 def paid(draws: Draws) -> Scored:
-    """Return the claim about the mean reward of the scored draws."""
     return Scored(scored=len(draws.order) - draws.unscored, of=len(draws.order), mean=draws.mean)
 
 
@@ -49,9 +45,7 @@ def _updated(picture: PolicyPicture, draws: Draws) -> str:
 
 
 def in_fewer_words(picture: PolicyPicture) -> str:
-    """Return a shorter form of :func:`stage_sentence` for a narrow picture, or an empty string if it is already
-    short.
-    """
+    """Return a shorter form of :func:`stage_sentence`, or an empty string if it is already short."""
     if picture.draws is None or picture.stage is not Stage.UPDATE:
         return ""
     made = moves(picture)
@@ -73,10 +67,7 @@ def in_fewer_words(picture: PolicyPicture) -> str:
 
 
 def undrawn(picture: PolicyPicture, draws: Draws) -> Undrawn | None:
-    """Return the claim that the best-paid action was not drawn.
-
-    The result is None if it was drawn, or if several actions are best paid.
-    """
+    """Return the claim that the best-paid action was not drawn, or None if it was or if several are best paid."""
     if picture.rewards is None:
         return None
     best = int(picture.rewards.argmax())

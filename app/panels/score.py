@@ -24,7 +24,7 @@ from grpo_core.errors import GrpoError
 from grpo_core.lm.calculator import counted, own
 from grpo_core.lm.vocabulary import encode
 from grpo_core.questions import Answer, Question, placed
-from grpo_core.record import Origin, Step
+from grpo_core.record import Step
 from grpo_core.text import as_sentence, tr
 from grpo_core.texts import question_text
 
@@ -41,13 +41,7 @@ PLACEHOLDER, IN_WORDS = tr("Your completion, such as 2+12=14"), tr("Your complet
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Submission:
-    """A question that is pending or answered.
-
-    Attributes:
-        question: the request for scoring.
-        step: the update whose group the completion joins.
-        run: ID of its run.
-    """
+    """A question that is pending or answered, the update whose group the completion joins, and its run's ID."""
 
     question: Question
     step: Step
@@ -110,7 +104,7 @@ class ScorePanel(Panel):
         if self.held is None and row is not None and row < len(step.group):
             self._group = int(step.group[row])
         self._group = min(self._group, len(groups) - 1)
-        fill(self.prompt, [_one_line(question_text(step, g, view.run.origin)) for g in groups], self._group)
+        fill(self.prompt, [" ".join(question_text(step, g, view.run.origin).split()) for g in groups], self._group)
         self.prompt.setMaximumWidth(max(round(self.width() * 0.4), round(90 * view.scale)))
         self.field.setPlaceholderText(IN_WORDS if view.run.origin.settings.model.folder else PLACEHOLDER)
         if self.submission is not None and self.submission.run != view.run.id:
@@ -118,53 +112,39 @@ class ScorePanel(Panel):
         if self.submission is None or self._answer is None:
             self.strip.show_nothing(view.theme, view.scale)
             return
-        stale = self._stale(step)
-        task, tokens = self.submission.step.settings.language, self._answer.tokens
+        self._draw_answer(view, step, self.submission, self._answer)
+
+    def _draw_answer(self, view: View, step: Step, submission: Submission, answer: Answer) -> None:
+        joined, group, origin = submission.step, submission.question.group, view.run.origin
+        stale = (joined.step, group) != (step.step, self._group)  # of another update or prompt than the one shown
+        task, tokens = joined.settings.language, answer.tokens
         in_loss = counted(task, tokens[None], np.ones((1, len(tokens)), dtype=bool))[0]
-        rewards, advantages = placed(self.submission.step, self.submission.question.group, self._answer, in_loss)
-        vocabulary = view.run.origin.vocabulary
-        self.strip.show_answer(view.theme, view.scale, vocabulary, self._answer, rewards, advantages, stale=stale)
-        submission = self.submission
-        prompt = question_text(submission.step, submission.question.group, view.run.origin)
-        words = answers.words_for(prompt, submission.question.completion, view.run.origin)
+        rewards, advantages = placed(joined, group, answer, in_loss)
+        self.strip.show_answer(view.theme, view.scale, origin.vocabulary, answer, rewards, advantages, stale=stale)
+        prompt = question_text(joined, group, origin)
+        words = answers.words_for(prompt, submission.question.completion, origin)
         typed = Joined(
-            logp=self._answer.logp,
+            logp=answer.logp,
             own=own(task, tokens),
-            reward=self._answer.reward,
-            parts=self._answer.parts,
-            names=submission.step.settings.language.part_titles,
-            weights=submission.step.settings.language.part_weights,
+            reward=answer.reward,
+            parts=answer.parts,
+            names=task.part_titles,
+            weights=task.part_weights,
             rewards=rewards,
             advantages=advantages,
         )
-        verdict = as_sentence(words[:1].upper() + words[1:]) if words else ""
-        text = " ".join(part for part in (verdict, told(claims_on(typed))) if part)
-        self.status.setText(f"{text} {self._origin_of_stale(step, view.run.origin)}" if stale else text)
+        sentences = [as_sentence(words[:1].upper() + words[1:]) if words else "", told(claims_on(typed))]
+        if stale:
+            again = tr("That was {prompt} at update {step}; press Enter to score it here, at update {step2}.")
+            sentences.append(again.format(prompt=prompt, step=joined.step, step2=step.step))
+        self.status.setText(" ".join(filter(None, sentences)))
         self.status.setEnabled(not stale)
 
     def _step(self, view: View) -> Step | None:
-        """Return the update whose group a completion joins: the one shown, or the one at which the user began to
-        type.
-        """
+        """Return the update whose group a completion joins: the one shown, or the one when the user began to type."""
         if self.held is not None and self.held[1] != view.run.id:
             self.held = None
         return view.step.step if self.held is None else self.held[0]
-
-    def _stale(self, step: Step) -> bool:
-        """Return whether the answer belongs to another update or prompt than the one shown."""
-        assert self.submission is not None
-        return (self.submission.step.step, self.submission.question.group) != (step.step, self._group)
-
-    def _origin_of_stale(self, step: Step, origin: Origin) -> str:
-        """Return a sentence that says where the dimmed answer comes from and how to get the one for the prompt
-        shown.
-        """
-        assert self.submission is not None
-        submission = self.submission
-        prompt = question_text(submission.step, submission.question.group, origin)
-        return tr("That was {prompt} at update {step}; press Enter to score it here, at update {step2}.").format(
-            prompt=prompt, step=submission.step.step, step2=step.step
-        )
 
     def summary(self, view: View) -> str:
         return self.status.text() or tr("Nothing has been scored.")
@@ -256,7 +236,6 @@ class ScorePanel(Panel):
 
 
 def claims_on(typed: Joined) -> tuple[Typed, ...]:
-    """Return the claims about a typed completion's reward, log-probability and advantage."""
     advantage, total = float(typed.advantages[-1]), typed.total
     every = zip(typed.names, typed.parts, typed.weights, strict=True)
     parts = tuple((name, float(part), float(weight)) for name, part, weight in every if weight)
@@ -268,7 +247,3 @@ def claims_on(typed: Joined) -> tuple[Typed, ...]:
         Typed.of(push, advantage=advantage),
         *([Typed.of("all_equal")] if equal else []),
     )
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

@@ -30,7 +30,6 @@ SPACING, MARGINS = 8, 48
 
 
 def _first(settings: Settings) -> frozenset[str]:
-    """Return the series initially shown in a run under ``settings``."""
     if not settings.is_language:
         return frozenset(SHOWN)
     first = frozenset(SHOWN_LANGUAGE)
@@ -42,19 +41,15 @@ def _first(settings: Settings) -> frozenset[str]:
 class SeriesChoice(QWidget):
     """A check box per series of the run, and a button that shows the numbers as tables.
 
+    Attributes:
+        offered: names of the series that the run shown has or, before its first update, can have.
+        more, left_over: the button for the series whose boxes do not fit, and its menu.
+
     Signals:
         changed: the selection of series has changed.
-        table_toggled: switch between plots and tables.
-
-    Attributes:
-        boxes: the check boxes by series name.
-        offered: names of the series that the run shown has or, before its first update, can have.
-        table: the button for the tables.
-        more, left_over: the button for the series whose boxes do not fit, and its menu.
     """
 
     changed = Signal()
-    table_toggled = Signal(bool)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -76,7 +71,6 @@ class SeriesChoice(QWidget):
         return [name for name in names if self.boxes[name].isChecked() and name in self.offered]
 
     def show_run(self, view: View) -> None:
-        """Offer the series of the run shown."""
         if view.run is not self._run:
             self._choose(view.run)
         self._offer(view.run)
@@ -119,10 +113,8 @@ class SeriesChoice(QWidget):
         self.table.setCheckable(True)
         self.table.setProperty("quiet", True)
         self.table.setAccessibleName(tr("Show the numbers as tables"))
-        self.table.toggled.connect(self.table_toggled)
 
     def _choose(self, run: RunHandle) -> None:
-        """Select the initial series if the kind of run has changed."""
         before, self._run = self._run, run
         self._known, self._looked = set(), 0
         first = _first(run.origin.settings)

@@ -71,9 +71,7 @@ UNTIL: dict[Stage, tuple[str, ...]] = {
 
 
 def columns_shown(step: Step, origin: Origin) -> list[step_table.Column]:
-    """Return the columns of an update's table from left to right. The prompt column is left out if the run has only
-    one prompt.
-    """
+    """Return the columns from left to right. The prompt column is left out if the run has only one prompt."""
     columns = [c for c in step_table.columns(step) if not (c.name == "prompt" and len(origin.prompts) == 1)]
     return sorted(columns, key=lambda c: FIRST.index(c.name) if c.name in FIRST else len(FIRST))
 
@@ -95,7 +93,6 @@ def table_column(column: step_table.Column, step: Step, origin: Origin) -> Colum
 
 
 def _chars(column: step_table.Column, step: Step, origin: Origin) -> float:
-    """Return the width of a column, as a multiple of a digit's width."""
     if column.name == "sample":
         return len(str(len(step.mask))) + MARGIN
     if column.name == "action":
@@ -136,14 +133,11 @@ def sums(
     revealed: tuple[str, ...] | None,
     only: int | None,
 ) -> dict[str, float]:
-    """Return the sums of the columns in :data:`SUMMED`, by name.
+    """Return the sums of those ``columns`` that are in :data:`SUMMED`, by name.
 
     Numbers that belong to an entire completion are summed over completions, others over tokens.
 
     Args:
-        numbers: the numbers of the update.
-        passed: the pass.
-        columns: the columns shown.
         revealed: names of the columns that the stage reveals; None for all.
         only: the completion whose tokens are summed; None for all.
     """
@@ -156,11 +150,8 @@ def sums(
 def widest_sums(texts: Mapping[str, str], completions: int) -> dict[str, str]:
     """Return the widest strings for which to reserve space in the summed columns.
 
-    They are the sums, and a reward of 1 for every completion, so that widths stay the same from update to update.
-
-    Args:
-        texts: the displayed sums, by the column's name.
-        completions: number of completions of the update.
+    They are the sums (``texts``), and a reward of 1 for every completion, so that widths stay the same from update to
+    update.
     """
     usual = shown(float(completions))
     return {**texts, "reward": max(texts.get("reward", ""), usual, key=len)}

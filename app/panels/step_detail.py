@@ -106,9 +106,7 @@ class StepDetailPanel(Panel):
         self.table.set_summary(self.summary(view))
 
     def _fill(self, view: View, step: Step, revealed: tuple[str, ...] | None) -> None:
-        """List the tokens of the update, or of the selected completion. Columns that the stage has not revealed are
-        blank.
-        """
+        """List the tokens of the update, or of the selected completion, with blanks for what is not revealed yet."""
         columns = columns_shown(step, view.run.origin)
         places = [step_table.columns(step).index(c) for c in columns]
         self._columns = tuple(columns)
@@ -177,7 +175,6 @@ class StepDetailPanel(Panel):
             self.workspace.explain(Quantity("group_mean", group=int(step.group[row])))
 
     def _place_of(self, view: View) -> int | None:
-        """Return the table row of the selected completion and token, or None."""
         wanted = view.selection
         if wanted.row is None:
             return None
@@ -227,10 +224,7 @@ class StepDetailPanel(Panel):
 
 
 def _only(view: View, step: Step) -> int | None:
-    """Return the only completion to list if the update has too many tokens for one table, or None for all.
-
-    It is the selected completion or, if none is selected, the first.
-    """
+    """Return the completion to list alone, the selected or the first, if all have too many tokens for one table."""
     if int(step.mask.sum()) <= MOST_ROWS:
         return None
     row = view.selection.row
@@ -238,15 +232,12 @@ def _only(view: View, step: Step) -> int | None:
 
 
 def _groups(view: StepView) -> list[step_table.GroupRow]:
-    """Return the groups of the update shown."""
     assert view.step is not None
     return step_table.groups(view.step, origin=view.origin)
 
 
 def _foot(revealed: tuple[str, ...] | None, view: View, only: int | None = None) -> str:
-    """Return a phrase with the mean and standard deviation of each group's rewards, or of group ``only``, once they
-    are known.
-    """
+    """Return mean and standard deviation of the rewards of each group, or of group ``only``, once they are known."""
     if revealed is not None and "reward" not in revealed:
         return tr("Rewards appear with the next stage.")
     parts = []

@@ -72,7 +72,6 @@ class SumRow(Sourced, QWidget):
         return places
 
     def explained_box(self) -> QRect:
-        """Return the rectangle of the sum that Left and Right have chosen."""
         return self._visible().get(self.chosen, QRectF()).toRect()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import (
     QFontMetrics,
     QFontMetricsF,
@@ -44,18 +44,11 @@ SHORTEST = 320
 
 
 class TimelineTrack(QWidget):
-    """The line with its marks and the cursor.
+    """The line with its marks and the cursor."""
 
-    Signals:
-        moved: show this update.
-        walked: move the cursor by this many updates.
-    """
-
-    moved = Signal(int)
-    walked = Signal(int)
-
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._workspace = workspace
         self._view: View | None = None
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
@@ -67,7 +60,6 @@ class TimelineTrack(QWidget):
         return QSize(200, 24)
 
     def show_view(self, view: View) -> None:
-        """Draw the timeline of ``view``."""
         self._view = view
         self.setAccessibleDescription(tr("Update {step:,} of {head:,}.").format(step=view.cursor.step, head=view.head))
         self.update()
@@ -125,7 +117,6 @@ class TimelineTrack(QWidget):
             painter.drawLine(QPointF(left, middle), QPointF(right, middle))
 
     def _draw_branch(self, painter: QPainter, view: View, middle: float) -> None:
-        """Draw a small wedge where the run branched from its parent."""
         x, size = self._x(view.run.branched_at or 0, view.head), self._radius() * 0.8
         painter.setBrush(view.theme.colour("text"))
         painter.setPen(Qt.PenStyle.NoPen)
@@ -135,14 +126,14 @@ class TimelineTrack(QWidget):
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if self._view is not None and event.button() is Qt.MouseButton.LeftButton:
-            self.moved.emit(self._step(event.position().x(), self._view.head))
+            self._workspace.move_to(self._step(event.position().x(), self._view.head))
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         if self._view is None:
             return
         step = self._step(event.position().x(), self._view.head)
         if event.buttons() & Qt.MouseButton.LeftButton:
-            self.moved.emit(step)
+            self._workspace.move_to(step)
         QToolTip.showText(event.globalPosition().toPoint(), rich_tip(preview(self._view.run, step)), self)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -154,9 +145,9 @@ class TimelineTrack(QWidget):
         ends = {Qt.Key.Key_Home: 0, Qt.Key.Key_End: head}
         key = Qt.Key(event.key())
         if key in strides:  # keys may come faster than frames, so the view may lag behind the cursor
-            self.walked.emit(strides[key])
+            self._workspace.move_to(self._workspace.cursor.step + strides[key])
         elif key in ends:
-            self.moved.emit(ends[key])
+            self._workspace.move_to(ends[key])
         else:
             super().keyPressEvent(event)
 
@@ -215,9 +206,7 @@ class TimelinePanel(Panel):
         self._sized: tuple[object, ...] | None = None
         """The state from which the text widths were last computed."""
         self.place = PlaceLabel()
-        self.track = TimelineTrack()
-        self.track.moved.connect(workspace.move_to)
-        self.track.walked.connect(self._on_walked)
+        self.track = TimelineTrack(workspace)
         self.next_button = QToolButton()
         self.next_button.setAutoRaise(True)
         self.next_button.setAccessibleName(tr("Go to the next event"))
@@ -290,9 +279,7 @@ class TimelinePanel(Panel):
         self.behind.setVisible(space >= SHORTEST * view.scale)
 
     def changeEvent(self, event: QEvent) -> None:
-        """Adjust the height at once when the font changes, because docks are restored below the row right
-        afterwards.
-        """
+        """Adjust the height at once when the font changes: docks are restored below the row right afterwards."""
         super().changeEvent(event)
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
             self._sized = None
@@ -315,10 +302,6 @@ class TimelinePanel(Panel):
         ).format(step=view.run.label(view.cursor.step), head=view.run.label(view.head), marks=marks)
         return f"{sentence} {stretches_text(view.run.thinned)}".rstrip()
 
-    @Slot(int)
-    def _on_walked(self, by: int) -> None:
-        self.workspace.move_to(self.workspace.cursor.step + by)
-
     @Slot()
     def _on_event(self) -> None:
         self.go(forwards=self._forwards)
@@ -332,12 +315,10 @@ class TimelinePanel(Panel):
 
 
 def _widest(metrics: QFontMetrics, texts: Sequence[str]) -> int:
-    """Return the width in pixels of the widest of ``texts``, plus a little for the label's margins."""
     return max(map(metrics.horizontalAdvance, texts)) + 4
 
 
 def preview(run: RunHandle, step: int) -> str:
-    """Return a tooltip with a few lines on an update."""
     lines = [tr("<b>Update {step:,}</b>").format(step=run.label(step))]
     for name in PREVIEW:
         values = run.series[name].values

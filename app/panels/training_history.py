@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from PySide6.QtCore import QPoint, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QMenu, QWidget
 
 from app.boxes import down
 from app.experiments.repeats import RepeatController, RepeatResults, following
-from app.panels import history_menu
 from app.panels.history_chart import NATS, OTHER, UNIT, HistoryChart
 from app.panels.series_choice import SeriesChoice
 from app.panels.trials_row import TrialsRow, held_out, trial_text
@@ -65,25 +66,28 @@ class TrainingHistoryPanel(Panel):
         self.trials = TrialsRow(workspace.computed_on)
         self._trials_table: TableTwin | None = None
         self.repeats = RepeatController(workspace.jobs, self)
-        self._repeats_drawn = True
-        self.unpinned: set[RepeatResults] = set()
-        """Earlier repeats that are hidden."""
+        self.hidden: set[RepeatResults] = set()
+        """Repeats that are not drawn."""
         self._pointed: RunHandle | None = None
-        self._connect_trials()
+        self.trials.toggled.connect(self._on_toggled)
+        self.trials.opened.connect(self.run_shown)
+        self.trials.pointed.connect(self._on_pointed)
+        self.trials.explain_wanted.connect(self._on_trial_number)
+        self.trials.button.clicked.connect(self._on_repeat)
+        self.repeats.changed.connect(self._on_repeats)
         self._run: RunHandle | None = None
         self.choice = SeriesChoice()
         self.choice.changed.connect(self.redraw)
-        self.choice.table_toggled.connect(self._on_table)
+        self.choice.table.toggled.connect(self._on_table)
         down(self.trials, self.choice, (self._plots, 1), on=self, margins=0, spacing=0)
 
     def _add_chart(self, chart: HistoryChart) -> None:
-        """Add ``chart`` to the plots."""
         chart.cursor_moved.connect(self._on_jump)
-        chart.activated.connect(self._on_explain)
+        chart.activated.connect(partial(self._on_explain, chart))
         chart.number_wanted.connect(self._on_number)
-        chart.zoomed.connect(self._on_zoomed)
+        chart.zoomed.connect(partial(self._on_zoomed, chart))
         chart.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        chart.customContextMenuRequested.connect(self._on_menu)
+        chart.customContextMenuRequested.connect(partial(self._on_menu, chart))
         twin = TwinStack(chart)
         twin.hide_header()
         self._plots.insertWidget(len(self.twins), twin, 1)
@@ -91,7 +95,6 @@ class TrainingHistoryPanel(Panel):
         self.twins.append(twin)
 
     def _add_other(self, view: View) -> None:
-        """Add the plot for the remaining series once one of them is selected."""
         chart = HistoryChart(tr("Other series over updates"), Scale(), OTHER)
         self._add_chart(chart)
         self._show_run(chart, view.run)
@@ -99,7 +102,6 @@ class TrainingHistoryPanel(Panel):
             self.twins[-1].toggle()
 
     def _show_run(self, chart: HistoryChart, run: RunHandle) -> None:
-        """Connect ``chart`` to the series of ``run``."""
         chart.count_as(run)
         for curve in chart.curves:
             curve.series = run.series[curve.key]
@@ -114,17 +116,6 @@ class TrainingHistoryPanel(Panel):
             self._plots.addWidget(self._trials_table, 1)
         return self._trials_table
 
-    def _connect_trials(self) -> None:
-        self.trials.toggled.connect(self.workspace.trials.toggle)
-        self.trials.opened.connect(self.run_shown)
-        self.trials.pointed.connect(self._on_pointed)
-        self.trials.repeat_pressed.connect(self._on_repeat)
-        self.trials.repeats_toggled.connect(self._on_repeats_toggled)
-        self.trials.pinned_toggled.connect(self._on_pinned_toggled)
-        self.trials.number_wanted.connect(self._on_trial_number)
-        self.trials.source_wanted.connect(self._on_source)
-        self.repeats.changed.connect(self._on_repeats)
-
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:
@@ -136,9 +127,9 @@ class TrainingHistoryPanel(Panel):
         if self.choice.wanted(OTHER) and all(chart.names is not OTHER for chart in self.charts):
             self._add_other(view)
         self._draw_trials(view)
-        results = self.repeats.results
-        behind = results.series if results is not None and self._repeats_shown(view) else {}
-        pinned = [one.series for one in self.pinned(view) if one not in self.unpinned]
+        results = self._repeats_shown(view)
+        behind = {} if results is None else results.series
+        pinned = [one.series for one in self.pinned(view) if one not in self.hidden]
         drawn = tuple(trial for trial in view.trials if trial.shown)
         marks = np.array([first for first, _ in view.run.changes[1:]], dtype=float)
         for chart, twin in zip(self.charts, self.twins, strict=True):
@@ -186,10 +177,9 @@ class TrainingHistoryPanel(Panel):
         stacked = self._plots.direction() == QBoxLayout.Direction.TopToBottom
         rows = sum(not twin.isHidden() for twin in self.twins) if stacked else 1
         space = self.height() - self.choice.sizeHint().height() - rows * PLOT_HEIGHT * view.scale
-        pinned = tuple((one, one not in self.unpinned) for one in self.pinned(view))
-        self.trials.show_state(
-            view, past_half, results, pinned, busy=self.repeats.busy, drawn=self._repeats_drawn, space=space
-        )
+        pinned = tuple((one, one not in self.hidden) for one in self.pinned(view))
+        drawn = results not in self.hidden
+        self.trials.show_state(view, past_half, results, pinned, busy=self.repeats.busy, drawn=drawn, space=space)
         if self.choice.table.isChecked() or self._trials_table is not None:
             self.trials_table.setVisible(self.choice.table.isChecked() and not view.run.is_recorded)
         if self.choice.table.isChecked():
@@ -199,17 +189,16 @@ class TrainingHistoryPanel(Panel):
             self.trials_table.set_summary(self._of_trials(view))
 
     def pinned(self, view: View) -> tuple[RepeatResults, ...]:
-        """Return the earlier repeats drawn next to the run.
-
-        There are none for a run of another kind or task.
-        """
+        """Return the earlier repeats drawn next to the run, none for a run of another kind or task."""
         if view.run.origin.settings.is_language or view.run.is_recorded:
             return ()
         task = view.next_settings.task
         return tuple(one for one in self.repeats.pinned if one.settings.task == task)
 
-    def _repeats_shown(self, view: View) -> bool:
-        return self._repeats_drawn and not (view.run.origin.settings.is_language or view.run.is_recorded)
+    def _repeats_shown(self, view: View) -> RepeatResults | None:
+        """Return the latest repeats if they are drawn."""
+        other = view.run.origin.settings.is_language or view.run.is_recorded
+        return None if other or self.repeats.results in self.hidden else self.repeats.results
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -234,13 +223,13 @@ class TrainingHistoryPanel(Panel):
         return " ".join(part for part in (sentence, self._of_trials(view)) if part)
 
     def _of_trials(self, view: View) -> str:
-        """Return sentences about the runs behind the curves."""
         parts = []
         names = [trial_text(trial) for trial in view.trials if trial.shown]
         if names:
             parts.append(tr("Behind it are earlier runs: {names}.").format(names="; ".join(names)))
-        if self.repeats.results is not None and self._repeats_shown(view):
-            results, past_half = self.repeats.results, self.workspace.trials.past_half(view.run)
+        results = self._repeats_shown(view)
+        if results is not None:
+            past_half = self.workspace.trials.past_half(view.run)
             parts += [results.answer(self.pinned(view)), results.sentence(results.own_of(view.run, past_half))]
         here = view.run.changes[-1][1]
         parts += [f"{one.title(here)}: {one.numbers}." for one in self.pinned(view)]
@@ -256,7 +245,8 @@ class TrainingHistoryPanel(Panel):
         if settings.is_language:
             self.queue_wanted.emit(settings, following(settings), max(view.head, 1))
             return
-        self._repeats_drawn = True
+        if self.repeats.results is not None:
+            self.hidden.discard(self.repeats.results)
         self.repeats.repeat(settings, view.head)
 
     def dispose(self) -> None:
@@ -268,11 +258,9 @@ class TrainingHistoryPanel(Panel):
     def _on_jump(self, x: float) -> None:
         self.workspace.move_to(round(x))
 
-    @Slot(float)
-    def _on_explain(self, x: float) -> None:
+    def _on_explain(self, chart: HistoryChart, x: float) -> None:
         """Explain the first visible series of the plot at the update under the pointer."""
-        chart = self.sender()
-        shown_now = [c.key for c in chart.curves if c.isVisible()] if isinstance(chart, HistoryChart) else []
+        shown_now = [curve.key for curve in chart.curves if curve.isVisible()]
         if shown_now:
             self._explain_in(self.workspace.view.run, shown_now[0], round(x))
 
@@ -291,26 +279,24 @@ class TrainingHistoryPanel(Panel):
             self.workspace.move_to(update)
         self.workspace.explain(Quantity(name))
 
-    @Slot()
-    def _on_zoomed(self) -> None:
+    def _on_zoomed(self, chart: HistoryChart) -> None:
         """Apply a plot's zoom to all plots, so that they show the same updates."""
-        chart = self.sender()
         for other in self.charts:
-            if isinstance(chart, HistoryChart) and other is not chart:
+            if other is not chart:
                 other.zoom_as(chart)
 
-    @Slot(QPoint)
-    def _on_menu(self, point: QPoint) -> None:
+    def _on_menu(self, chart: HistoryChart, point: QPoint) -> None:
         """Offer to stop the run when the nearest series crosses the value under the pointer."""
-        chart = self.sender()
-        choices = history_menu.offered(chart, point) if isinstance(chart, HistoryChart) else []
-        if isinstance(chart, HistoryChart) and (choices or self.actions()):
-            shown_now = history_menu.menu(choices, self)
-            shown_now.addSeparator()
-            shown_now.addActions(self.actions())
-            shown_now.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-            shown_now.triggered.connect(self._on_stop)
-            shown_now.popup(chart.mapToGlobal(point))
+        choices = chart.breakpoints_at(point)
+        if choices or self.actions():
+            menu = QMenu(self)
+            for one in choices:
+                menu.addAction(tr("Stop when {words}").format(words=one.words)).setData(one)
+            menu.addSeparator()
+            menu.addActions(self.actions())
+            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            menu.triggered.connect(self._on_stop)
+            menu.popup(chart.mapToGlobal(point))
 
     @Slot(QAction)
     def _on_stop(self, action: QAction) -> None:
@@ -338,37 +324,31 @@ class TrainingHistoryPanel(Panel):
         else:
             self.repeat()
 
-    @Slot()
-    def _on_repeats_toggled(self) -> None:
-        self._repeats_drawn = not self._repeats_drawn
-        self.redraw()
-
     @Slot(object)
-    def _on_pinned_toggled(self, results: RepeatResults) -> None:
-        self.unpinned ^= {results}
-        self.redraw()
+    def _on_toggled(self, subject: RunHandle | RepeatResults) -> None:
+        if isinstance(subject, RunHandle):
+            self.workspace.trials.toggle(subject)
+        else:
+            self.hidden ^= {subject}
+            self.redraw()
 
     @Slot()
     def _on_repeats(self) -> None:
-        """Schedule a redraw, since more updates of the repeats have arrived or all are complete. Report a problem,
-        if any.
-        """
+        """Draw again, as more updates of the repeats have arrived or all are there. Report a problem, if any."""
         if self.repeats.problem:
             self.workspace.problem.emit(self.repeats.problem, "warning")
         self.renew()
 
     @Slot(object)
-    def _on_trial_number(self, run: RunHandle) -> None:
-        """Show the run, and explain the number on its chip at the update that the chip names."""
-        held, past_half = held_out(run), self.workspace.trials.past_half(run)
-        self._explain_in(run, *(("max_prob", past_half) if held is None else ("accuracy_greedy", held[1])))
-
-    @Slot(object)
-    def _on_source(self, batch: RepeatResults) -> None:
-        """Show the table of trials, at the first row of a batch of repeats."""
+    def _on_trial_number(self, subject: RunHandle | RepeatResults) -> None:
+        """Explain the number on a run's chip at the update that it names, or those of repeats by their table."""
+        if isinstance(subject, RunHandle):
+            held, past_half = held_out(subject), self.workspace.trials.past_half(subject)
+            self._explain_in(subject, *(("max_prob", past_half) if held is None else ("accuracy_greedy", held[1])))
+            return
         self.choice.table.setChecked(True)
         self._draw_trials(self.workspace.view)
-        first = [one for one, _ in self._repeat_rows()].index(batch)
+        first = [one for one, _ in self._repeat_rows()].index(subject)
         self.trials_table.select_row(1 + len(self.workspace.view.trials) + first)
         self.trials_table.setFocus(Qt.FocusReason.OtherFocusReason)
 

@@ -28,17 +28,15 @@ GAP = 6
 class TrialChip(QAbstractButton):
     """The chip of one run, or of all repeats of one.
 
-    A click or Space toggles it; a double click or Return opens the run, or else explains its number, as E does.
+    A click or Space toggles it; a double click or Return opens it; E explains its number.
 
     Attributes:
-        can_open: whether it represents a single run that can be opened.
         can_hide: whether a click toggles it.
         meaning: the theme's name for the colour of its line.
         subject: the run or the repeats that it represents.
 
     Signals:
-        opened: open the run.
-        explain_wanted: explain the number.
+        opened: open what it represents.
         pointed: whether the pointer or the keyboard focus is on it.
     """
 
@@ -46,11 +44,9 @@ class TrialChip(QAbstractButton):
     explain_wanted = Signal()
     pointed = Signal(bool)
 
-    def __init__(
-        self, meaning: str = "text", *, can_open: bool = True, can_hide: bool = True, parent: QWidget | None = None
-    ) -> None:
+    def __init__(self, meaning: str = "text", *, can_hide: bool = True, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.meaning, self.can_open, self.can_hide = meaning, can_open, can_hide
+        self.meaning, self.can_hide = meaning, can_hide
         self.subject: object = None
         self.setCheckable(True)
         self.setChecked(True)
@@ -60,7 +56,6 @@ class TrialChip(QAbstractButton):
         self.theme, self.factor = LIGHT, 1.0
 
     def show_trial(self, text: str, tip: str, subject: object, *, shown: bool) -> None:
-        """Set the label, the tooltip, what it represents, and whether that is drawn."""
         self.subject = subject
         self.setText(text)
         self.setChecked(shown)
@@ -71,7 +66,6 @@ class TrialChip(QAbstractButton):
         self.update()
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale."""
         if (theme, scale) != (self.theme, self.factor):
             self.theme, self.factor = theme, scale
             self.updateGeometry()
@@ -103,7 +97,6 @@ class TrialChip(QAbstractButton):
     # -- input -------------------------------------------------------------------------------------------------------
 
     def explain_current(self) -> None:
-        """Request an explanation of the number."""
         self.explain_wanted.emit()
 
     def nextCheckState(self) -> None:
@@ -112,15 +105,15 @@ class TrialChip(QAbstractButton):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            (self.opened if self.can_open else self.explain_wanted).emit()
+            self.opened.emit()
         else:
             super().keyPressEvent(event)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        """Undo the toggle of the first click, and open the run or explain the number."""
+        """Undo the toggle of the first click, and open what the chip represents."""
         if event.button() is Qt.MouseButton.LeftButton:
             self.click()
-            (self.opened if self.can_open else self.explain_wanted).emit()
+            self.opened.emit()
         else:
             super().mouseDoubleClickEvent(event)
 
@@ -198,7 +191,7 @@ class ChipRow(QWidget):
 
     @Slot()
     def _on_more(self) -> None:
-        """Show a menu of the hidden chips, in which they are shown or hidden in the pictures."""
+        """Show a menu in which the hidden chips can be toggled."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for chip in self._widgets:

@@ -42,55 +42,43 @@ class TrialsRow(QWidget):
         repeats_answer: the first part of the sentence, which is shown if the whole does not fit.
 
     Signals:
-        toggled: show or hide this trial.
-        opened: open the run of this trial.
+        toggled: show or hide this run or these repeats.
         pointed: the run whose chip has the pointer or the keyboard focus, or None.
-        repeat_pressed: repeat the run shown, or cancel its repeats.
-        repeats_toggled: show or hide the repeats.
-        pinned_toggled: show or hide these earlier repeats.
-        number_wanted: explain the number on the chip of this run.
-        source_wanted: show the repeats of this batch, from which numbers come.
+        explain_wanted: explain the number of this run or of these repeats.
     """
 
     toggled = Signal(object)
     opened = Signal(object)
     pointed = Signal(object)
-    repeat_pressed = Signal()
-    repeats_toggled = Signal()
-    pinned_toggled = Signal(object)
-    number_wanted = Signal(object)
-    source_wanted = Signal(object)
+    explain_wanted = Signal(object)
 
     def __init__(self, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
-        """Create the row. ``computed_on`` is the control for where repeats are computed."""
         super().__init__(parent)
         self.title, self.hint = Label(tr("Trials"), name="section"), Label(HINT, name="muted")
         self.row = ChipRow()
-        self.own, self.repeats = TrialChip("policy", can_open=False, can_hide=False), TrialChip(can_open=False)
-        self.pinned = [TrialChip(can_open=False) for _ in range(PINNED)]
+        self.own, self.repeats = TrialChip("policy", can_hide=False), TrialChip()
+        self.pinned = [TrialChip() for _ in range(PINNED)]
         self.chips = [TrialChip() for _ in range(MOST)]
-        self.repeats.clicked.connect(self.repeats_toggled)
-        for chip in self.pinned:
-            chip.clicked.connect(partial(self._pass_on, self.pinned_toggled, chip))
-        for chip in (self.repeats, *self.pinned):
-            chip.explain_wanted.connect(partial(self._pass_on, self.source_wanted, chip))
-        for chip in (self.own, *self.chips):
-            chip.explain_wanted.connect(partial(self._pass_on, self.number_wanted, chip))
-        for chip in self.chips:
+        for chip in (self.repeats, *self.pinned, *self.chips):
             chip.clicked.connect(partial(self._pass_on, self.toggled, chip))
+        for chip in (self.own, self.repeats, *self.pinned):
+            chip.opened.connect(chip.explain_wanted)  # it has no run of its own to open
+        for chip in self.chips:
             chip.opened.connect(partial(self._pass_on, self.opened, chip))
             chip.pointed.connect(partial(self._on_pointed, chip))
-        for widget in (self.own, self.repeats, *self.pinned, *self.chips, self.hint):
+        self._all_chips = (self.own, self.repeats, *self.pinned, *self.chips)
+        for chip in self._all_chips:
+            chip.explain_wanted.connect(partial(self._pass_on, self.explain_wanted, chip))
+        for widget in (*self._all_chips, self.hint):
             widget.setParent(self.row)
             widget.hide()
         self.button = QPushButton()
         # a click does not take the focus, so that Space still starts the run
         self.button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.button.setToolTip(plain_tip(TIP))
-        self.button.clicked.connect(self.repeat_pressed)
         self.where = menu_button(tr("Computed on"), ComputedOnField(computed_on))
         self.sentence = SourcedText("small", "muted")
-        self.sentence.source_wanted.connect(partial(self._pass_on, self.source_wanted, self.repeats))
+        self.sentence.source_wanted.connect(partial(self._pass_on, self.explain_wanted, self.repeats))
         self.sentence.hide()
         self.second = ChipRow()
         self.second.hide()
@@ -115,7 +103,6 @@ class TrialsRow(QWidget):
         """Show the trials of ``view``.
 
         Args:
-            view: the view to draw.
             past_half: the first update of the run after which its largest probability exceeds one half.
             repeats: results of the repeats so far; None if there are none.
             pinned: earlier repeats, each with whether it is drawn.
@@ -126,25 +113,9 @@ class TrialsRow(QWidget):
         """
         run = view.run
         held = held_out(run) if run.origin.settings.is_language else None
-        here, count = run.changes[-1][1], repeats.count if repeats is not None else 0
-        lines = int(space // (LINE * view.scale))
-        stamp = (
-            run,
-            view.trials,
-            past_half,
-            held,
-            here,
-            repeats,
-            pinned,
-            count,
-            busy,
-            drawn,
-            view.theme,
-            view.scale,
-            repeats.note if repeats is not None else "",
-            run.is_recorded,
-            lines,
-        )
+        here, lines = run.changes[-1][1], int(space // (LINE * view.scale))
+        batch = repeats, *((repeats.count, repeats.note) if repeats is not None else ())
+        stamp = (run, view.trials, past_half, held, here, batch, pinned, busy, drawn, view.theme, view.scale, lines)
         if stamp == self._shown:
             return
         self._shown = stamp
@@ -204,13 +175,11 @@ class TrialsRow(QWidget):
         small = view.theme.font("small", view.scale)
         for widget in (self.title, self.hint, self.button, self.where):
             widget.setFont(view.theme.font("section", view.scale) if widget is self.title else small)
-        for chip in (self.own, self.repeats, *self.pinned, *self.chips):
+        for chip in self._all_chips:
             chip.set_look(view.theme, view.scale)
 
     def _name(self, busy: bool) -> None:
-        """Set the button's label, and a width that fits both of its labels, so that nothing moves when they
-        alternate.
-        """
+        """Set the button's label, and a width that fits both of its labels."""
         words = tr("Repeat × {count}").format(count=COUNT), tr("Cancel")
         self.button.setMinimumWidth(0)
         widths = []
@@ -231,17 +200,13 @@ class TrialsRow(QWidget):
 
 
 def held_out(run: RunHandle) -> tuple[float, int] | None:
-    """Return the last measured share of correct held-out answers of a language model.
-
-    It comes with the update before which it was measured. None if it was never measured.
-    """
+    """Return the last measured share of correct held-out answers, and the update before which it was measured."""
     values = run.series["accuracy_greedy"].values
     known = np.flatnonzero(np.isfinite(values))
     return (float(values[known[-1]]), int(known[-1]) + 1) if known.size else None
 
 
 def own_text(run: RunHandle, past_half: int | None, held: tuple[float, int] | None) -> str:
-    """Return the label of the chip for the run shown."""
     if held is not None:
         return tr("this run: held-out {share} at {update}").format(share=shown(held[0], 2), update=held[1])
     if past_half is None:
@@ -253,9 +218,7 @@ def own_text(run: RunHandle, past_half: int | None, held: tuple[float, int] | No
 
 
 def trial_text(trial: Trial) -> str:
-    """Return the label of the chip for an earlier run: its name, and when one action first had most of the
-    probability.
-    """
+    """Return the label of the chip for an earlier run, with when one action first had most of the probability."""
     held = held_out(trial.run) if trial.run.origin.settings.is_language else None
     if held is not None:
         return tr("{name}: held-out {share} at {update}").format(
@@ -275,7 +238,6 @@ def trial_text(trial: Trial) -> str:
 
 
 def trial_tip(trial: Trial) -> str:
-    """Return the tooltip of a chip: its run, and the available actions."""
     return plural(
         "{title}, {updates:,} update. The update is the first one after which the largest probability, averaged over "
         "the visited places, is past 0.5. A click shows or hides its lines, a double click or Return opens it.",

@@ -15,26 +15,17 @@ from grpo_core.what_if.advice import found
 
 
 class TriedAdvice(QObject):
-    """Tries the advice on an update when asked, and keeps the sentences on what helps until another update is tried.
-
-    Signals:
-        changed: emitted when a sentence has arrived.
-    """
+    """Tries the advice on an update when asked, and keeps the sentences on what helps until another update is tried."""
 
     changed = Signal()
 
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._jobs = jobs
-        self._runner = Runner(self)
-        self._runner.arrived.connect(self._on_arrived)
+        self.runner = Runner(self)
+        self.runner.arrived.connect(self._on_arrived)
         self._record: ref[Step] | None = None
         self._sentences: dict[str, list[str]] = {}
-
-    @property
-    def busy(self) -> bool:
-        """Whether advice is being tried."""
-        return self._runner.busy
 
     def ask(self, view: View) -> None:
         """Try the advice on the update shown, if it is a bandit's with an unhealthy number."""
@@ -46,7 +37,7 @@ class TriedAdvice(QObject):
         except RunFileError:  # it was dropped by thinning
             return
         self._record, self._sentences = view.step.record, {}
-        self._runner.start(lambda poll: self._jobs.results("advice", step, before, poll=poll))
+        self.runner.start(lambda poll: self._jobs.results("advice", step, before, poll=poll))
 
     def of(self, view: View, metric: str) -> str:
         """Return what helps against the value of a metric of the update shown. Empty if nothing is known."""

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QComboBox, QLineEdit, QSizePolicy, QToolBar, QTool
 
 from app.clock import soon
 from app.examples import is_example
-from app.panels.controls.restraints import Restrainable, restraint_menu
+from app.panels.controls.restraints import Restrainable
 from app.plotting.numbers import in_bytes
 from app.theme.labels import Label, plain_tip
 from app.theme.reasons import allow
@@ -238,11 +238,8 @@ class Transport(QToolBar):
     @Slot(QPoint)
     def _on_seed_menu(self, place: QPoint) -> None:
         """Show the menu with which a session locks or hides the seed, as for every control."""
-        editing = self._workspace.editing
         control = Restrainable(paths=("seed",), lock=tr("Lock the seed"), hide=tr("Hide the seed"))
-        menu = restraint_menu(self, editing, control, lambda: editing.restrict((), ()))
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.popup(self.seed.mapToGlobal(place))
+        control.show_menu(self, self._workspace.editing, self.seed.mapToGlobal(place))
 
     @Slot()
     def _on_seed(self) -> None:

@@ -20,6 +20,14 @@ def fork_of(step: Step, group: int) -> int | None:
     return int(parts.argmax()) if parts.any() else None
 
 
+def place_selected(view: View) -> tuple[int, int] | None:
+    """Return the selected (completion, token), counted from 0, or None if the update shown has no selected one."""
+    step, row = view.step.step, view.selection.row
+    if step is None or row is None or row >= len(step.group):
+        return None
+    return row, min(view.selection.token, max(int(step.there[row].sum()) - 1, 0))
+
+
 def place_shown(view: View) -> tuple[int, int] | None:
     """Return the (completion, token) whose numbers are shown, counted from 0, or None if there is no update.
 

@@ -3,44 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolButton, QWidget
 
 from app.boxes import down
-from app.panels.controls.kinds import ONLY, PARTS
+from app.panels.controls.kinds import PARTS
 from app.panels.controls.row import Row
 from app.panels.controls.rows import setting_row
-from app.panels.controls.small_labels import muted
 from app.theme.labels import Label
-from grpo_core.config import Settings, described
+from grpo_core.config import described
 from grpo_core.text import plural, tr
 
 
-@dataclass
-class Section:
-    """A heading among the further settings, hidden if none of its rows is shown.
-
-    Attributes:
-        heading: the label with the heading.
-        language: True if it applies to language models, False for bandits, None for both.
-        rows: the settings under it.
-    """
-
-    heading: Label
-    language: bool | None
-    rows: list[Row] = field(default_factory=list)
+def muted() -> Label:
+    """Return an empty, word-wrapped label in the muted colour."""
+    label = Label(name="muted", wraps=True)
+    label.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+    return label
 
 
 class FurtherSettings(QWidget):
     """A button that unfolds the further settings. They are created on first use, since most windows never show them.
 
     Attributes:
-        more: the button.
         source: the origin of the algorithm, shown above the settings.
         rest: a button for the settings that are not shown, below the others.
-        sections: the settings by heading, empty before :meth:`make_rows`.
+        sections: heading -> its settings; empty before :meth:`make_rows`.
 
     Signals:
         opening: emitted before the settings are shown, so that listeners can create the rows first.
@@ -50,7 +39,7 @@ class FurtherSettings(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.sections: list[Section] = []
+        self.sections: dict[Label, list[Row]] = {}
         self.more = QToolButton()
         self.more.setText(tr("More settings"))
         self.more.setCheckable(True)
@@ -67,27 +56,23 @@ class FurtherSettings(QWidget):
         down(self.more, self._rows, on=self, margins=0, spacing=12)
 
     def make_rows(self, taken: Collection[str]) -> list[Row]:
-        """Create and return the rows of all settings except those at the paths ``taken``, or nothing if they already
-        exist.
-        """
+        """Return the rows of all settings except those at the paths ``taken``, or nothing if there are rows already."""
         if self.sections:
             return []
         for part, title, owner in PARTS:
             for number, (name, rule) in enumerate(described(owner)):
                 if rule.section or number == 0:
-                    self.sections.append(Section(Label(rule.section or title, name="section"), ONLY.get(owner)))
-                    self._column.addWidget(self.sections[-1].heading)
+                    heading = Label(rule.section or title, name="section")
+                    self.sections[heading] = rows = []
+                    self._column.addWidget(heading)
                 if f"{part}.{name}" not in taken:
-                    row = setting_row(part, owner, name)
-                    self._column.addWidget(row)
-                    self.sections[-1].rows.append(row)
-        return [row for section in self.sections for row in section.rows]
+                    rows.append(setting_row(part, owner, name))
+                    self._column.addWidget(rows[-1])
+        return [row for rows in self.sections.values() for row in rows]
 
-    def show_headings(self, wanted: Settings) -> None:
-        """Show the headings that have at least one visible setting under ``wanted``."""
-        for section in self.sections:
-            fits = section.language in (None, wanted.is_language)
-            section.heading.setVisible(fits and any(not row.isHidden() for row in section.rows))
+    def show_headings(self) -> None:
+        for heading, rows in self.sections.items():
+            heading.setVisible(any(not row.isHidden() for row in rows))
 
     def offer_rest(self, count: int) -> None:
         """Offer to show ``count`` settings that have their usual values, or nothing if there are none."""

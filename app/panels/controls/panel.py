@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
@@ -11,15 +12,14 @@ from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
 from app.boxes import down
-from app.panels.controls.further import FurtherSettings
+from app.panels.controls.further import FurtherSettings, muted
 from app.panels.controls.kinds import KINDS, PARTS, applies, described_model
 from app.panels.controls.own_prompts import with_prompt_file
 from app.panels.controls.preset_box import PresetBox
 from app.panels.controls.recorded import RecordedSettings
-from app.panels.controls.restraints import Restrainable, Restraints, control_under, is_restrained, restraint_menu
+from app.panels.controls.restraints import Restrainable, Restraints, control_under, is_restrained
 from app.panels.controls.row import Row
 from app.panels.controls.rows import NumberRow, setting_row
-from app.panels.controls.small_labels import muted
 from app.theme.labels import Label, wrapped_tip
 from app.theme.scroll_area import plain_scroll_area
 from app.widgets.calm import CalmBox
@@ -83,7 +83,7 @@ class ControlsPanel(Panel):
         inside = QWidget()
         inside.setObjectName("controlsInside")
         self.restraints = Restraints()
-        self.restraints.lifted.connect(self._on_lifted)
+        self.restraints.button.clicked.connect(partial(workspace.editing.restrict, (), ()))
         policy = Label(tr("Policy"), name="section")
         self._column = down(self.restraints, self.read_only_note, policy, self.kind, on=inside, margins=12, spacing=12)
         self._place(setting_row("task", BanditTask, "landscape"))
@@ -168,10 +168,6 @@ class ControlsPanel(Panel):
         self.workspace.editing.edit(free, tr("Choose {name}").format(name=name))
         self.redraw()
 
-    @Slot()
-    def _on_lifted(self) -> None:
-        self.workspace.editing.restrict((), ())
-
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         others: dict[QWidget, Restrainable] = {
             self.kind: Restrainable(paths=("policy",), lock=tr("Lock the policy"), hide=tr("Hide the policy")),
@@ -181,9 +177,7 @@ class ControlsPanel(Panel):
         }
         control = control_under(event, self, others)
         if control is not None:
-            menu = restraint_menu(self, self.workspace.editing, control, self._on_lifted)
-            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-            menu.popup(event.globalPos())
+            control.show_menu(self, self.workspace.editing, event.globalPos())
         else:
             super().contextMenuEvent(event)
 
@@ -266,14 +260,12 @@ class ControlsPanel(Panel):
                 if view.at_head or then == value
                 else tr("Update {step:,} ran with {then}.").format(step=view.cursor.step, then=shown(then))
             )
-        self.further.show_headings(wanted)
+        self.further.show_headings()
         self.further.offer_rest(left)
         self._draw_preset(wanted)
 
     def _draw_preset(self, wanted: Settings) -> None:
-        """Show the most similar preset. If settings differ from it, mark its name and list the differences in the
-        tooltip.
-        """
+        """Show the most similar preset, and in its tooltip the settings that differ from it."""
         name, changed = nearest_preset(wanted)
         preset = PRESETS[name]
         description = f"{preset.source}. {preset.not_covered}".strip()
@@ -295,7 +287,6 @@ class ControlsPanel(Panel):
 
 
 def _first_row(path: str) -> Row:
-    """Return the row of a setting that is always shown."""
     if path == "objective.clip":
         rule = dataclasses.replace(about(Objective, "clip_low"), title=tr("Clip range"), subject="")
         return NumberRow(CLIP, rule, whole=False)

@@ -17,11 +17,7 @@ CHANGED = " *"
 
 
 class PresetBox(CalmBox):
-    """A combo box of presets. Its headings cannot be selected; the data of every other entry is its preset's name.
-
-    Signals:
-        chosen: emitted with the preset's name when the user chooses it.
-    """
+    """A combo box of presets. Its headings cannot be selected; the data of every other entry is its preset's name."""
 
     chosen = Signal(str)
 

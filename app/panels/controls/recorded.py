@@ -23,9 +23,7 @@ LEARNER = ("mu", "temperature")
 
 
 class RecordedSettings(QWidget):
-    """Settings of a recorded run: first those with a counterpart in this program, then every setting under the
-    trainer's name.
-    """
+    """Settings of a recorded run: those with a counterpart in this program, then all under the trainer's names."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -44,7 +42,6 @@ class RecordedSettings(QWidget):
         self._shown: Settings | None = None
 
     def show_settings(self, view: View) -> None:
-        """Show the settings under which the run of ``view`` was trained."""
         self.table.set_look(view.theme, view.scale)
         settings = view.step.settings
         if settings is self._shown:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QFrame, QMenu, QPushButton, QWidget
 
@@ -20,41 +20,42 @@ from grpo_core.text import plural, tr
 
 @dataclass(frozen=True, kw_only=True)
 class Restrainable:
-    """A control that can be locked and hidden.
-
-    Attributes:
-        paths: dotted paths of the settings that it changes.
-        lock: label of the menu entry that locks it.
-        hide: label of the menu entry that hides it.
-    """
+    """A control that can be locked and hidden, with the dotted paths of its settings and the labels of its menu."""
 
     paths: tuple[str, ...]
     lock: str
     hide: str
 
+    def show_menu(self, parent: QWidget, editing: Editing, place: QPoint) -> None:
+        """Show the menu that locks and hides the control, at ``place`` on the screen."""
+        menu = QMenu(parent)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        locked, hidden = is_restrained(self.paths, editing.locked), is_restrained(self.paths, editing.hidden)
+        lock = menu.addAction(self.lock)
+        lock.setCheckable(True)
+        lock.setChecked(locked)
+        lock.triggered.connect(lambda on: editing.restrict(_with(editing.locked, self.paths, bool(on)), editing.hidden))
+        hide = menu.addAction(self.hide)
+        hide.triggered.connect(lambda: editing.restrict(editing.locked, _with(editing.hidden, self.paths, not hidden)))
+        if editing.locked or editing.hidden:
+            menu.addSeparator()
+            menu.addAction(tr("Show and unlock all")).triggered.connect(lambda: editing.restrict((), ()))
+        menu.popup(place)
+
 
 class Restraints(QFrame):
-    """The notice that says how many controls are locked or hidden, visible only if any are.
-
-    Signals:
-        lifted: the user wants all controls back.
-    """
-
-    lifted = Signal()
+    """The notice that says how many controls are locked or hidden, visible only if any are."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("strip")
         self.text = Label(wraps=True)
         self.button = QPushButton(tr("Show and unlock all"))
-        self.button.clicked.connect(self.lifted)
         down(self.text, self.button, on=self, margins=8)
         self.hide()
 
     def hold(self, controls: Iterable[tuple[QWidget, Sequence[str]]], view: View) -> None:
-        """Lock ``controls``, each given with its paths, and say how many are locked and hidden. The notice disappears
-        if none is restricted.
-        """
+        """Lock ``controls``, each given with its paths, and say how many are locked and hidden."""
         locked = hidden = 0
         for widget, paths in controls:
             is_locked, is_hidden = is_restrained(paths, view.locked), is_restrained(paths, view.hidden)
@@ -65,7 +66,6 @@ class Restraints(QFrame):
 
 
 def _restraints_text(locked: int, hidden: int) -> str:
-    """Return a sentence that says how many controls a session locks and hides."""
     if locked and hidden:
         return tr("{locked_controls} and {hidden_controls} for this session.").format(
             locked_controls=plural("{count} control is locked", "{count} controls are locked", locked).format(
@@ -87,24 +87,7 @@ def _restraints_text(locked: int, hidden: int) -> str:
 
 
 def is_restrained(paths: Sequence[str], names: frozenset[str]) -> bool:
-    """Return whether a control that changes ``paths`` is among ``names``."""
     return not names.isdisjoint(paths)
-
-
-def restraint_menu(parent: QWidget, editing: Editing, control: Restrainable, lift: Callable[[], None]) -> QMenu:
-    """Return the menu that locks and hides ``control``. ``lift`` shows and unlocks all controls."""
-    menu, paths = QMenu(parent), control.paths
-    locked, hidden = is_restrained(paths, editing.locked), is_restrained(paths, editing.hidden)
-    lock = menu.addAction(control.lock)
-    lock.setCheckable(True)
-    lock.setChecked(locked)
-    lock.triggered.connect(lambda on: editing.restrict(_with(editing.locked, paths, bool(on)), editing.hidden))
-    hide = menu.addAction(control.hide)
-    hide.triggered.connect(lambda: editing.restrict(editing.locked, _with(editing.hidden, paths, not hidden)))
-    if editing.locked or editing.hidden:
-        menu.addSeparator()
-        menu.addAction(tr("Show and unlock all")).triggered.connect(lift)
-    return menu
 
 
 def control_under(

@@ -52,7 +52,6 @@ class Row(QWidget):
         self.name.setBuddy(widget)
 
     def show_value(self, value: Any) -> None:
-        """Show the setting's current value."""
         raise NotImplementedError
 
     def refuse(self, sentence: str) -> None:
@@ -91,7 +90,7 @@ class Row(QWidget):
 
 
 def usual(about: About) -> str:
-    """Return a description of a setting's usual range and its allowed range."""
+    """Return the usual and the allowed range of a setting as sentences."""
     parts = []
     if about.usual is not None:
         parts.append(tr("Usual: {low:g} to {high:g}.").format(low=about.usual[0], high=about.usual[1]))

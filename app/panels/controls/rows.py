@@ -6,13 +6,7 @@ import itertools
 from typing import Any
 
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Slot
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QLineEdit,
-    QToolButton,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QToolButton, QWidget
 
 from app.panels.controls.row import Row
 from app.theme.file_dialogs import file_to_open
@@ -212,7 +206,6 @@ def setting_row(part: str, owner: type, name: str) -> Row:
 
 
 def row_for(path: str, about: About, default: Any) -> Row:
-    """Return a row of the type that fits the setting."""
     if about.choices:
         return ChoiceRow((path,), about)
     if about.text:

@@ -42,7 +42,6 @@ class RightDial(Sourced, QWidget):
         self._sampled: RightShare | None = None
 
     def show_share(self, held_out: RightShare | None, sampled: RightShare | None, theme: Theme, scale: float) -> None:
-        """Show the latest measurements."""
         high = HIGH + (LINE if sampled is not None else 0)
         self.setFixedSize(QSize(round(WIDE * scale), round(high * scale)))
         self._theme, self._scale, self._held_out, self._sampled = theme, scale, held_out, sampled
@@ -53,7 +52,7 @@ class RightDial(Sourced, QWidget):
 
     @property
     def words(self) -> str:
-        """Return the displayed value as a sentence."""
+        """The displayed value as a sentence."""
         sentences = []
         if self._sampled is not None and self._sampled.last is not None and self._sampled.first is not None:
             sentences.append(
@@ -117,7 +116,7 @@ class RightDial(Sourced, QWidget):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return the lines below the number, which say what it counts."""
+        """The lines below the number, which say what it counts."""
         held_out, lines = self._held_out, list[str]()
         if self._sampled is not None:
             lines.append(_counted(self._sampled, tr("sampled: {right} of {asked}"), tr("of the sampled completions")))
@@ -131,10 +130,7 @@ class RightDial(Sourced, QWidget):
 
 
 def _counted(share: RightShare, counts: str, uncounted: str) -> str:
-    """Return a phrase about the number of right answers.
-
-    It is formatted from ``counts`` if the number of judged answers is known, otherwise from ``uncounted``.
-    """
+    """Fill in ``counts`` if the number of judged answers is known, otherwise ``uncounted``."""
     if share.last is None:
         return tr("held out: not asked yet")
     text = counts if share.asked else uncounted

@@ -31,55 +31,45 @@ NOTHING = tr("(nothing)")
 """Placeholder for an empty answer."""
 
 
-def what_to_watch(settings: Settings, step: Step | None) -> str:
-    """Return a sentence on what to expect in this task, or what came of it in update ``step``."""
+def what_to_watch(settings: Settings, step: Step | None = None) -> tuple[str, str]:
+    """Return a sentence on what to expect in this task, or what came of it in update ``step``, and its reasons."""
     task = settings.language
     if task.in_words:
-        return IN_WORDS[task.problem][0]
+        return IN_WORDS[task.problem]
     if task.problem == "own":
-        return tr("Your own prompts: watch which answers change.")
+        return (
+            tr("Your own prompts: watch which answers change."),
+            tr("With sixteen prompts or more, every eighth is held out and asked here."),
+        )
     if task.has_tool:
-        return tr("It guesses: watch it learn to ask the calculator.")
+        return (
+            tr("It guesses: watch it learn to ask the calculator."),
+            tr("What the tool answers is part of the completion. No prompt below is ever trained on."),
+        )
     if task.problem == "gameable":
         if step is None:
-            return tr("Every “=” pays {bonus:g}: watch how many of them it writes.").format(bonus=task.bonus)
-        pays = tr("Every “=” pays {bonus:g}; {signs:.2f} per answer now.")
-        return pays.format(bonus=task.bonus, signs=signs_in(step))
+            text = tr("Every “=” pays {bonus:g}: watch how many of them it writes.").format(bonus=task.bonus)
+        else:
+            pays = tr("Every “=” pays {bonus:g}; {signs:.2f} per answer now.")
+            text = pays.format(bonus=task.bonus, signs=signs_in(step))
+        why = tr("A right answer pays {right:g}; an “=” pays {bonus:g} whether the answer is right or not.")
+        return text, why.format(right=task.answer_weight, bonus=task.bonus)
     if task.difficulty == "hopeless":
         acting = acts_without_answers(settings)
         if not acting:
-            return tr("It is asked what it cannot do: while no answer is right, nothing changes.")
-        return tr("It is asked what it cannot do: only {what} can change it while no answer is right.").format(
-            what=enumeration(acting)
-        )
+            return (
+                tr("It is asked what it cannot do: while no answer is right, nothing changes."),
+                tr("While all rewards of a group are equal, every advantage is 0 and nothing is pushed."),
+            )
+        text = tr("It is asked what it cannot do: only {what} can change it while no answer is right.")
+        why = tr("If all answers are wrong, their equal rewards push nothing; {what} can.")
+        return text.format(what=enumeration(acting)), why.format(what=enumeration(acting))
     if settings.model.checkpoint == "shipped":
-        return tr("It reads left to right: watch it learn precedence.")
-    return tr("Watch each strip: hatched is wrong, filled is right.")
-
-
-def why(settings: Settings) -> str:
-    """Return the reasons behind :func:`what_to_watch`, shown before the first update."""
-    task = settings.language
-    if task.in_words:
-        return IN_WORDS[task.problem][1]
-    if task.problem == "own":
-        return tr("With sixteen prompts or more, every eighth is held out and asked here.")
-    if task.has_tool:
-        return tr("What the tool answers is part of the completion. No prompt below is ever trained on.")
-    if task.problem == "gameable":
-        return tr("A right answer pays {right:g}; an “=” pays {bonus:g} whether the answer is right or not.").format(
-            right=task.answer_weight, bonus=task.bonus
+        return (
+            tr("It reads left to right: watch it learn precedence."),
+            tr("Its habit gives wrong answers where “*” comes after “+”. No prompt below is ever trained on."),
         )
-    if task.difficulty == "hopeless":
-        acting = acts_without_answers(settings)
-        if not acting:
-            return tr("While all rewards of a group are equal, every advantage is 0 and nothing is pushed.")
-        return tr("If all answers are wrong, their equal rewards push nothing; {what} can.").format(
-            what=enumeration(acting)
-        )
-    if settings.model.checkpoint == "shipped":
-        return tr("Its habit gives wrong answers where “*” comes after “+”. No prompt below is ever trained on.")
-    return tr("No prompt below is ever trained on.")
+    return tr("Watch each strip: hatched is wrong, filled is right."), tr("No prompt below is ever trained on.")
 
 
 def acts_without_answers(settings: Settings) -> tuple[str, ...]:
@@ -158,23 +148,18 @@ def tally(picture: RowsPicture) -> str:
 
 
 def tally_in_fewer_words(picture: RowsPicture) -> str:
-    """Return a shorter form of :func:`tally`."""
     right = sum(now is not None and now.verdict.right is True for now in picture.now)
     return _of_sampled(picture) + _of_rows(picture).format(right=right, count=len(picture.now), step=picture.cursor)
 
 
 def _of_rows(picture: RowsPicture) -> str:
-    """Return the template of the sentence on the prompts in the rows."""
     if picture.sampled is None:
         return tr("{right} of {count} right before update {step:,}.")
     return tr("Greedy answers before it: {right} of {count} right.")
 
 
 def _of_sampled(picture: RowsPicture) -> str:
-    """Return the sentence on the sampled completions of the update shown, followed by a space.
-
-    The string is empty if they are not shown.
-    """
+    """Return the sentence on the sampled completions and a space, or nothing if they are not shown."""
     share = picture.sampled
     if share is None or share.measured_at != picture.cursor or not share.asked:
         return ""
@@ -183,7 +168,7 @@ def _of_sampled(picture: RowsPicture) -> str:
 
 
 def _told(picture: RowsPicture) -> int | None:
-    """Return the prompt that the story is about, or None."""
+    """Return the prompt that the story is about."""
 
     def turned(place: int) -> int:
         turn = picture.turns[place]

@@ -12,36 +12,26 @@ CAPTION, CURVE, TALLEST = 18.0, 66.0, 160.0
 """Height of the caption line, and the minimum and maximum height of the curve below the rows, at 100 %."""
 STRIP = 60.0
 """Minimum width of a strip in pixels at 100 %."""
-_STEPS = (1, 2, 5)
 
 
 def axis_end(head: int) -> int:
-    """Return the last update on the axis of a run of ``head`` updates: 10, 20, 50, 100, ..., so that strips have
-    space to grow.
-    """
+    """Return the last update on the axis: 10, 20, 50, 100, ..., so that strips have space to grow."""
     decade = 10
-    while True:
-        for step in _STEPS:
-            if head <= step * decade:
-                return step * decade
+    while head > 5 * decade:
         decade *= 10
+    return next(end for end in (decade, 2 * decade, 5 * decade) if head <= end)
 
 
 class Geometry:
     """A layout of rows for ``count`` prompts of up to ``longest`` characters, in pixels.
 
     Args:
-        width, height: the available size.
-        scale: the user's scale.
-        count: number of rows.
         glyph: character width in prompts and answers.
         letters: their line height.
-        longest: number of characters in the longest prompt.
         since: text width of the last column.
         end: the last update on the axis.
 
     Attributes:
-        width, scale, count, letters, end: as given.
         line: height of a row.
         prompt, answer, strip, since: (left, width) of each column.
         curve: height of the curve below the rows; 0 if it does not fit.
@@ -81,7 +71,6 @@ class Geometry:
 
     @property
     def top(self) -> float:
-        """Top of the first row."""
         return CAPTION * self.scale
 
     @property
@@ -95,11 +84,9 @@ class Geometry:
         return self.line >= max(TWO_LINES * self.scale, 1.9 * self.letters)
 
     def row(self, place: int) -> QRectF:
-        """Return the rectangle of the entire row of prompt ``place``."""
-        return QRectF(0, self.top + place * self.line, self.width, self.line)
+        return self.cell((0, self.width), place)
 
     def cell(self, column: tuple[float, float], place: int) -> QRectF:
-        """Return the rectangle of one column in the row of prompt ``place``."""
         return QRectF(column[0], self.top + place * self.line, column[1], self.line)
 
     def place_at(self, y: float) -> int:
@@ -112,9 +99,7 @@ class Geometry:
         return self.strip[0] + self.strip[1] * update / self.end
 
     def update_at(self, x: float, head: int) -> int:
-        """Return the update at ``x``, out of ``head`` updates. The result is 0 outside the strips and beyond the
-        last update.
-        """
+        """Return the update at ``x``, or 0 outside the strips and after ``head``, the last update."""
         update = int((x - self.strip[0]) / self.strip[1] * self.end) + 1
         inside = self.strip[0] <= x <= self.strip[0] + self.strip[1]
         return update if inside and update <= head else 0

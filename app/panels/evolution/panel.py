@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import (
-    QListWidget,
-    QListWidgetItem,
-    QPushButton,
-    QStackedLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QPushButton, QStackedLayout, QWidget
 
 from app.boxes import across, divided, down
 from app.panels.evolution.dial import RightDial
-from app.panels.evolution.evolution_words import story, tally, tally_in_fewer_words, what_to_watch, why
+from app.panels.evolution.evolution_words import story, tally, tally_in_fewer_words, what_to_watch
 from app.panels.evolution.row_painter import RowsPicture
 from app.panels.evolution.rows import EvolutionRows
 from app.panels.evolution.task_chips import TaskChips
@@ -26,6 +20,7 @@ from app.widgets.panel import Panel
 from app.workspace.answers import GLYPHS, watched
 from app.workspace.evolution import Change, Evolution, Turn, answers_before_training
 from app.workspace.right_share import GREEDY, SAMPLED, RightShare
+from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity
@@ -46,10 +41,7 @@ class EvolutionPanel(Panel):
         heading: whether to show the header above the rows; it is left out next to a lesson.
 
     Attributes:
-        dial: the share of right answers, in the header.
-        watch: the sentence on what to watch.
         story: the sentence on how one answer changed; before the first update, the reasons for the sentence above.
-        chips: the tasks.
 
     Signals:
         language_wanted: there is no language model's run to show, and the user wants one.
@@ -62,7 +54,7 @@ class EvolutionPanel(Panel):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None, *, heading: bool = True) -> None:
         super().__init__(workspace, parent)
         self.place = 0
-        self._evolutions: dict[str, Evolution] = {}
+        self._evolutions: dict[RunHandle, Evolution] = {}
         self._filled: tuple[object, ...] = ()
         self._known: tuple[object, ...] | None = None  # the model's answers before its first update
         self.dial, self.chips = RightDial(), TaskChips()
@@ -99,9 +91,7 @@ class EvolutionPanel(Panel):
         self.empty = EmptyLabel()
         self.make = QPushButton(tr("New language model"))
         self.make.clicked.connect(self.language_wanted)
-        column = down(None, self.empty, on=inside)
-        column.addWidget(self.make, 0, Qt.AlignmentFlag.AlignCenter)
-        column.addStretch(1)
+        down(None, self.empty, across(None, self.make, None), None, on=inside)
         return inside
 
     # -- drawing -----------------------------------------------------------------------------------------------------
@@ -125,12 +115,10 @@ class EvolutionPanel(Panel):
         run = self.workspace.run
         if run is None or not run.origin.watched:
             return None
-        here = {run.id for run in self.workspace.runs}
-        self._evolutions = {id: known for id, known in self._evolutions.items() if id in here}
-        known = self._evolutions.get(run.id)
-        if known is None or known.run is not run:
-            known = self._evolutions[run.id] = Evolution(run)
-        return known
+        self._evolutions = {one: known for one, known in self._evolutions.items() if one in self.workspace.runs}
+        if run not in self._evolutions:
+            self._evolutions[run] = Evolution(run)
+        return self._evolutions[run]
 
     def draw(self, view: View) -> None:
         evolution = self.of_run()
@@ -149,8 +137,8 @@ class EvolutionPanel(Panel):
         self._beside.setVisible(view.head > 0 and wide)
         if view.head:
             self._fill(evolution, picture.now[self.place], view.theme, view.scale)
-        shorter = tally_in_fewer_words(picture) if view.cursor.step else self._model_in_fewer_words(view)
-        self.note.show_text(self._note(view, picture), view.theme, view.scale, shorter)
+        note, shorter = self._note(view, picture)
+        self.note.show_text(note, view.theme, view.scale, shorter)
 
     def _show_head(self, picture: RowsPicture, view: View) -> None:
         compact, settings = self.height() < LOW * view.scale, view.step.settings
@@ -158,14 +146,13 @@ class EvolutionPanel(Panel):
         self.dial.setVisible(not compact and (picture.held_out is not None or picture.sampled is not None))
         self.story.setVisible(not compact)
         self.dial.show_share(picture.held_out, picture.sampled, view.theme, view.scale)
-        self.watch.show_text(what_to_watch(settings, view.step.step), view.theme, view.scale)
-        self.story.show_text(why(settings) if view.cursor.step == 0 else story(picture), view.theme, view.scale)
+        watch, why = what_to_watch(settings, view.step.step)
+        self.watch.show_text(watch, view.theme, view.scale)
+        self.story.show_text(story(picture) if view.cursor.step else why, view.theme, view.scale)
         self.chips.show_task(view)
 
     def _picture(self, view: View, evolution: Evolution) -> RowsPicture:
-        """Return the rows at the cursor. They are taken from the step itself, so they do not wait for the rest to be
-        read.
-        """
+        """Return the rows at the cursor, from the step itself: they do not wait for the rest to be read."""
         step, places, origin = view.step.step, evolution.places, view.run.origin
         turns: list[Turn | None] = [None for _ in places]
         if not view.head:
@@ -187,36 +174,29 @@ class EvolutionPanel(Panel):
             selected=self.place,
             sampled=sampled,
             held_out=RightShare.held_out(view.run, view.cursor.step),
-            recorded=view.run.first_answers is None,
         )
 
-    def _note(self, view: View, picture: RowsPicture) -> str:
-        """Return a sentence on the number of right answers at the cursor.
-
-        Before the first update, describe where the answers come from.
+    def _note(self, view: View, picture: RowsPicture) -> tuple[str, str]:
+        """Describe the right answers at the cursor or, before the first update, where the answers come from. The
+        second text is a shorter form, or empty.
         """
+        run, settings = view.run, view.run.origin.settings
+        if not view.head and settings.model.folder:
+            models = folder_models()
+            whole = models.summary(settings, run.update_time, run.remembered_time)
+            return whole, models.brief(settings, run.update_time)
+        if not view.head and run.first_answers is not None:
+            return tr("This is what the model answers now, before any training."), ""
         if not view.head:
             known = any(change is not None for change in picture.now)
-            if view.run.origin.settings.model.folder:
-                return folder_models().summary(view.run.origin.settings, view.run.update_time, view.run.remembered_time)
-            if not picture.recorded:
-                return tr("This is what the model answers now, before any training.")
-            return RECORDED if known else tr("The model's answers to these prompts appear with the first update.")
+            return RECORDED if known else tr("The model's answers to these prompts appear with the first update."), ""
         if not view.cursor.step:
-            return tr("Answers are recorded with every update; move to one.")
+            return tr("Answers are recorded with every update; move to one."), ""
         sentences = [tally(picture)]
         if not picture.evolution.complete:
             read = tr("Read {read:,} of {head:,} updates.")
             sentences.append(read.format(read=picture.evolution.read, head=view.head))
-        return " ".join(sentences)
-
-    @staticmethod
-    def _model_in_fewer_words(view: View) -> str:
-        """Return a short description of a model from a folder before its first update, otherwise an empty string."""
-        settings = view.run.origin.settings
-        if not settings.model.folder or view.head:
-            return ""
-        return folder_models().brief(settings, view.run.update_time)
+        return " ".join(sentences), tally_in_fewer_words(picture)
 
     def _fill(self, evolution: Evolution, now: Change | None, theme: Theme, scale: float) -> None:
         """List every answer ever given to the selected prompt, and mark the current one."""
@@ -253,7 +233,7 @@ class EvolutionPanel(Panel):
         if evolution is None:
             return tr("No answers yet.")
         picture = self._picture(view, evolution)
-        sentences = [what_to_watch(view.step.settings, view.step.step), self._note(view, picture)]
+        sentences = [what_to_watch(view.step.settings, view.step.step)[0], self._note(view, picture)[0]]
         return " ".join([*sentences, self.dial.words] if view.head else sentences)
 
     def focus_picture(self) -> None:
@@ -271,14 +251,12 @@ class EvolutionPanel(Panel):
     def _on_chosen(self, place: int) -> None:
         self.place = max(place, 0)
         self.redraw()
-        row = self.rows.row(self.place)
+        row = self.rows.geometry_now.row(self.place)
         self.area.ensureVisible(0, round(row.center().y()), 0, round(row.height()))
 
     @Slot()
     def _on_dial(self) -> None:
-        """Explain the number on the dial. The held-out share is explained at the update that measured it, since no
-        other update has it.
-        """
+        """Explain the number on the dial, a held-out share at the update that measured it."""
         view = self.workspace.view
         if view.run.origin.settings.model.folder:
             self.workspace.explain(Quantity(SAMPLED))

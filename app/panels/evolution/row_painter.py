@@ -1,8 +1,4 @@
-"""Painting of a fixed prompt's row.
-
-A row has the prompt, its answer, the strip of right and wrong answers, and the update at which the answer last changed
-from right to wrong or back.
-"""
+"""Painting of the rows of fixed prompts, with their captions, the curve below and the cursor across."""
 
 from __future__ import annotations
 
@@ -37,10 +33,8 @@ class RowsPicture:
         now: for each prompt, the answer at the cursor; before the first update, the answer of the starting weights.
         turns: for each prompt, the last change of its answer from right to wrong or back.
         cursor: the update shown; 0 is the run before its first update.
-        selected: the selected prompt.
         held_out: shares of correct greedy answers to the held-out prompts; None if no prompts are held out.
         sampled: shares of correct sampled completions, if these are shown too.
-        recorded: whether the answers before the first update were recorded with the weights rather than computed here.
     """
 
     evolution: Evolution
@@ -50,7 +44,6 @@ class RowsPicture:
     selected: int
     held_out: RightShare | None
     sampled: RightShare | None
-    recorded: bool
 
     @property
     def enlarged(self) -> float:
@@ -60,7 +53,6 @@ class RowsPicture:
 
     @property
     def begun(self) -> bool:
-        """Whether the run has at least one update."""
         return self.evolution.run.head > 0
 
 
@@ -76,7 +68,6 @@ class RowPainter:
         self._small = theme.font("digits", place.scale)
 
     def paint(self) -> None:
-        """Paint the captions, the rows and, once the run has updates, the curve and the cursor."""
         self._captions()
         for n in range(self._place.count):
             self._row(n)
@@ -100,8 +91,9 @@ class RowPainter:
 
         head(place.prompt, tr("prompt"))
         if not picture.begun:
-            known = picture.recorded and any(change is not None for change in picture.now)
-            caption = tr("recorded answer before any training") if known else tr("answer before any training")
+            # they were recorded with the weights, not computed here
+            recorded = picture.evolution.run.first_answers is None and any(change is not None for change in picture.now)
+            caption = tr("recorded answer before any training") if recorded else tr("answer before any training")
             head((place.answer[0], place.width - place.answer[0]), caption)
             return
         head(place.answer, self._caption_of_answers())
@@ -281,7 +273,6 @@ class RowPainter:
 
 
 def _ink(change: Change) -> str:
-    """Return the colour name of an answer by its verdict."""
     return {True: "text", False: "push_down", None: "muted"}[change.verdict.right]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
@@ -41,7 +41,6 @@ class EvolutionRows(QWidget):
         return QSize(420, self.minimumHeight())
 
     def show_rows(self, picture: RowsPicture, theme: Theme, scale: float) -> None:
-        """Draw ``picture``."""
         self._picture, self._theme, self._scale = picture, theme, scale
         self.setMinimumHeight(round((CAPTION + LEAST * len(picture.now)) * scale) + 4)
         self.setAccessibleDescription(
@@ -55,7 +54,6 @@ class EvolutionRows(QWidget):
 
     @property
     def geometry_now(self) -> Geometry:
-        """The current geometry of rows, columns and strips."""
         assert self._theme is not None and self._picture is not None
         prompts = self._picture.evolution.prompts
         mono = QFontMetricsF(self._theme.font("answer", self._scale * self._picture.enlarged))
@@ -71,10 +69,6 @@ class EvolutionRows(QWidget):
             since=words + 4,
             end=axis_end(self._picture.evolution.run.head),
         )
-
-    def row(self, place: int) -> QRectF:
-        """Return the rectangle of the row of prompt ``place``."""
-        return self.geometry_now.row(place)
 
     def spot(self, place: int, update: int) -> QPointF:
         """Return the centre of update ``update`` on the strip of prompt ``place``."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.boxes import across
@@ -22,9 +23,7 @@ class Chip:
     """A task offered as a chip.
 
     Attributes:
-        text: label of the chip.
         changes: the settings that define the task, by dotted path.
-        help: one sentence on what happens in the task.
         along: initial settings of a new run with the task, which the user can change later.
     """
 
@@ -34,7 +33,6 @@ class Chip:
     along: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def describes(self, settings: Settings) -> bool:
-        """Return whether ``settings`` select this task."""
         return all(settings.get(path) == value for path, value in self.changes.items())
 
     def begun_from(self, settings: Settings) -> dict[str, Any]:
@@ -108,7 +106,7 @@ class TaskChips(QWidget):
         button.setToolTip(plain_tip(f"{chip.help} {NEW_RUN}"))
         if chip in IN_WORDS:
             button.hide()  # to show one without a parent opens a window
-        button.clicked.connect(self._on_clicked)
+        button.clicked.connect(partial(self._on_clicked, chip))
         return button
 
     @property
@@ -130,9 +128,6 @@ class TaskChips(QWidget):
         for button, chip in self._chips.items():
             button.setChecked(chip.describes(self._settings))
 
-    @Slot()
-    def _on_clicked(self) -> None:
-        sender = self.sender()
-        if isinstance(sender, QPushButton):
-            self._mark()  # it follows the run shown
-            self.wanted.emit(self._chips[sender].begun_from(self._settings))
+    def _on_clicked(self, chip: Chip) -> None:
+        self._mark()  # it follows the run shown
+        self.wanted.emit(chip.begun_from(self._settings))

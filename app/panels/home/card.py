@@ -33,7 +33,6 @@ class RunCard(QAbstractButton):
 
     @property
     def detail(self) -> str:
-        """The run's number of updates, and its last mean reward."""
         if not len(self.preview.rewards):
             return plural("{steps:,} update", "{steps:,} updates", self.preview.steps).format(steps=self.preview.steps)
         last = shown(float(self.preview.rewards[-1]), 3)
@@ -42,7 +41,6 @@ class RunCard(QAbstractButton):
         ).format(steps=self.preview.steps, last=last)
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale."""
         self._theme, self._scale = theme, scale
         self.updateGeometry()
         self.update()
@@ -79,9 +77,7 @@ class RunCard(QAbstractButton):
             top += box.height()
 
     def _curve(self, area: QRectF) -> QPolygonF:
-        """Return the reward curve scaled to ``area``, from the smallest to the largest reward, or at mid-height if
-        all are equal.
-        """
+        """Return the curve scaled to ``area`` by its extreme rewards, or at mid-height if all are equal."""
         rewards = self.preview.rewards
         low, high = (float(rewards.min()), float(rewards.max())) if len(rewards) else (0.0, 0.0)
         across = area.width() / max(len(rewards) - 1, 1)

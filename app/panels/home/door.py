@@ -34,7 +34,6 @@ class DoorButton(QAbstractButton):
         self._theme, self._scale = LIGHT, 1.0
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale."""
         self._theme, self._scale = theme, scale
         self._fit()
         self.update()
@@ -47,7 +46,6 @@ class DoorButton(QAbstractButton):
         self._fit()
 
     def _fit(self) -> None:
-        """Request the height that the sentence takes at the current width."""
         pad, theme, scale = PAD * self._scale, self._theme, self._scale
         title = QFontMetrics(theme.font("strong", LARGE * scale)).height()
         wide = round(self.width() - 2 * pad)

@@ -101,12 +101,7 @@ class RunsPanel(Panel):
 
 
 class HomePanel(RunsPanel):
-    """The first screen: the doors, buttons for first steps, and runs.
-
-    Attributes:
-        doors: the buttons of the doors.
-        begin: the buttons of the first steps.
-    """
+    """The first screen: the doors, buttons for first steps, and runs."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -144,6 +139,5 @@ class HomePanel(RunsPanel):
         return tr("Ways in: {titles}. {runs}").format(titles=titles, runs=super().summary(view))
 
     def focus_picture(self) -> None:
-        """Move the keyboard focus to the first door."""
         if self.doors:
             self.doors[0].setFocus(Qt.FocusReason.OtherFocusReason)

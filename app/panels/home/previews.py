@@ -26,8 +26,6 @@ class Preview:
     """The preview of one run.
 
     Attributes:
-        path: path of the run's file.
-        title: the run's title.
         steps: number of its last update.
         rewards: (n,) its mean rewards over the updates, n at most :data:`POINTS`.
     """

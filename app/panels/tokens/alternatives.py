@@ -22,7 +22,6 @@ class Alternative:
     """A token that could have been drawn at a position.
 
     Attributes:
-        word: text of the token.
         before, after: its probability before the update, and after the part revealed so far.
         reference: its probability under the reference policy; None if not recorded.
         taken: whether it was drawn.

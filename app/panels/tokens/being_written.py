@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.clock import now
 from app.theme.labels import plain_tip
-from app.theme.tokens import Theme
+from app.theme.tokens import LIGHT, Theme
 from app.workspace.answers import on_one_line
 from app.workspace.view import View
 from grpo_core.progress import Phase, Progress
@@ -47,7 +47,6 @@ class Writing:
     Attributes:
         caption: the update's number, its progress, and the prompt.
         lines: the written text of each completion, on one line.
-        ended: whether each is complete.
         group: number of that group in the update, counted from 0.
         groups: (P,) the written fraction of each group of the update, from 0 to 1; empty once all are sampled.
     """
@@ -108,16 +107,14 @@ class BeingWritten(QWidget):
         self.writing: Writing | None = None
         self._progress: Progress | None = None
         self._run = ""
-        self._look: tuple[Theme, float] | None = None
+        self._look = LIGHT, 1.0
         self._count, self._columns, self._lines = 0, 1, 1
         self._first = True  # no update is shown above
         self._described = 0.0
         self.hide()
 
     def follow(self, view: View, space: QSize) -> bool:
-        """Show what is being written, in a panel of size ``space``. Return whether the height left above it has
-        changed.
-        """
+        """Show what is being written in a panel of size ``space``. Return whether the height left above has changed."""
         progress, look, shown = view.progress, (view.theme, view.scale), not self.isHidden()
         told = progress is not None and progress.written is not None
         stays = view.running and (told or (shown and self._run == view.run.id))
@@ -138,10 +135,7 @@ class BeingWritten(QWidget):
         return (self.height() if stays else 0) != before
 
     def _arranged(self, space: QSize) -> tuple[int, int]:
-        """Return the number of columns, and of lines in each, that show as many completions as fit in a panel of
-        size ``space``.
-        """
-        assert self._look is not None
+        """Return the number of columns, and of lines in each, that show as many completions as fit."""
         theme, scale = self._look
         share = FIRST_SHARE if self._first else SHARE
         most = max(int(share * space.height() / self._line - 1.6), 1)
@@ -151,7 +145,6 @@ class BeingWritten(QWidget):
 
     @property
     def _line(self) -> float:
-        assert self._look is not None
         theme, scale = self._look
         return QFontMetricsF(theme.font("answer", scale)).height() * 1.15
 
@@ -171,7 +164,6 @@ class BeingWritten(QWidget):
 
     def box(self, place: int) -> QRectF:
         """Return the rectangle of completion ``place``, empty if it does not fit."""
-        assert self._look is not None
         scale = self._look[1]
         column, line = divmod(place, self._lines)
         if column >= self._columns:
@@ -181,8 +173,6 @@ class BeingWritten(QWidget):
         return QRectF(left, top, wide - BETWEEN * scale, self._line)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        if self._look is None:
-            return
         theme, scale = self._look
         painter = QPainter(self)
         painter.setPen(QPen(theme.colour("border"), 1))
@@ -207,7 +197,7 @@ class BeingWritten(QWidget):
     @property
     def bars(self) -> list[QRectF]:
         """Rectangles of the groups' bars to the right of the caption. The list is empty if they do not fit."""
-        if self.writing is None or self._look is None:
+        if self.writing is None:
             return []
         count, scale = len(self.writing.groups), self._look[1]
         each = min((BAR + APART) * scale, 0.4 * self.width() / max(count, 1))
@@ -218,9 +208,7 @@ class BeingWritten(QWidget):
         return [QRectF(left + n * each + gap, 0.5 * self._line, each - gap, high) for n in range(count)]
 
     def _paint_bars(self, painter: QPainter, theme: Theme, bars: list[QRectF]) -> None:
-        """Paint a bar per group, filled from the left to its written fraction. The bar of the group shown has a
-        frame.
-        """
+        """Paint a bar per group, filled to its written fraction, with a frame around that of the group shown."""
         assert self.writing is not None
         for n, (bar, share) in enumerate(zip(bars, self.writing.groups, strict=False)):
             painter.fillRect(bar, theme.colour("border"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
 from app.boxes import across
@@ -18,17 +18,9 @@ class TokenChoices(QWidget):
     """Three combo boxes, each with its name next to it if there is space.
 
     Attributes:
-        prompt, tint, passes: the boxes.
-
-    Signals:
-        group_chosen: a prompt was chosen, by the number of its group.
-        tinted: a tint was chosen, by its name in ``TINTS``.
-        pass_chosen: a pass over the batch was chosen, counted from 0.
+        prompt, passes: their entries are the groups and the passes in their order.
+        tint: the data of its entries are the names in ``TINTS``.
     """
-
-    group_chosen = Signal(int)
-    tinted = Signal(str)
-    pass_chosen = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -36,9 +28,6 @@ class TokenChoices(QWidget):
         for name, tint in TINTS.items():
             self.tint.addItem(tint.title, name)
             self.tint.setItemData(self.tint.count() - 1, plain_tip(tint.help), Qt.ItemDataRole.ToolTipRole)
-        self.prompt.activated.connect(self.group_chosen)
-        self.tint.activated.connect(self._on_tint)
-        self.passes.activated.connect(self.pass_chosen)
         self.prompt.setMinimumWidth(1)  # this box shrinks first: its text begins with the prompt's number
         for box in (self.tint, self.passes):
             box.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
@@ -50,8 +39,6 @@ class TokenChoices(QWidget):
 
         Args:
             prompts: the question of each group; a single one is not offered.
-            group: the group whose completions are shown.
-            passes: number of passes of the update over its batch.
             passed: the pass shown, counted from 0.
         """
         self._named[0][0].setVisible(len(prompts) > 1)
@@ -63,11 +50,7 @@ class TokenChoices(QWidget):
         fill(self.passes, [tr("{number} of {count}").format(number=n + 1, count=passes) for n in range(passes)], passed)
 
     def fit(self, width: int) -> None:
-        """Hide the names of the boxes, beginning with the first, until the text of every box fits.
-
-        Args:
-            width: available pixels.
-        """
+        """Hide the names of the boxes, beginning with the first, until all texts fit into ``width`` pixels."""
         shown = [(choice, label) for choice, label in self._named if not choice.isHidden()]
         for _, label in shown:
             label.show()
@@ -78,13 +61,8 @@ class TokenChoices(QWidget):
                 label.hide()
                 needed += choice.sizeHint().width()
 
-    @Slot(int)
-    def _on_tint(self, index: int) -> None:
-        self.tinted.emit(self.tint.itemData(index))
-
 
 def _named(box: QComboBox) -> tuple[QWidget, Label]:
-    """Return a widget with a box and its name next to it, and the label with the name."""
     both = QWidget()
     label = Label(box.accessibleName(), name="muted")
     label.setBuddy(box)

@@ -5,16 +5,7 @@ from __future__ import annotations
 import math
 
 from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QFontMetricsF,
-    QHelpEvent,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
-    QResizeEvent,
-)
+from PySide6.QtGui import QFontMetricsF, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.panels.tokens.alternatives import Alternative, alternatives, remark
@@ -44,9 +35,6 @@ class TokenDetail(QWidget):
     """A painted column: bars of the likeliest alternatives, then a table of terms. Each row can be explained.
 
     Rows that do not fit are on further pages. The page with the current row is shown, and its last row turns the page.
-
-    Signals:
-        wanted: explain this quantity.
     """
 
     wanted = Signal(object)
@@ -70,7 +58,6 @@ class TokenDetail(QWidget):
         return QSize(280, max(self._height(len(self._alternatives) + len(self._lines) + 1), 240))
 
     def show_token(self, view: View, row: int, token: int) -> None:
-        """Show token ``token`` of completion ``row``."""
         self._view, self._token = view, (row, token)
         step = view.step.step
         assert step is not None
@@ -90,7 +77,6 @@ class TokenDetail(QWidget):
         self.update()
 
     def _height(self, rows: int) -> int:
-        """Return the height of the title, the caption wrapped at the current width, and ``rows`` rows."""
         if self._view is None:
             return 0
         theme, scale = self._view.theme, self._view.scale
@@ -195,9 +181,7 @@ class TokenDetail(QWidget):
         return y + line
 
     def _paint_alternative(self, painter: QPainter, theme: Theme, place: QRectF, item: Alternative) -> None:
-        """Paint the probability after the update as a bar, that before it as a thin outlined bar below, and the
-        reference as a line across both.
-        """
+        """Paint the probability after the update, below it that before it, and the reference as a line across."""
         before, after = item.before, item.after
         metrics = painter.fontMetrics()
         space = metrics.horizontalAdvance("0.000 → 0.000") + 8
@@ -254,14 +238,12 @@ class TokenDetail(QWidget):
             self.explain_current()
 
     def explain_current(self) -> None:
-        """Request the explanation of the current row."""
         quantities = self.quantities
         quantity = quantities[self.current] if self.current < len(quantities) else None
         if quantity is not None:
             self.wanted.emit(quantity)
 
     def explained_box(self) -> QRect:
-        """Return the rectangle of the current row."""
         return self._places[self.current].toAlignedRect() if self.current in self._places else self.rect()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

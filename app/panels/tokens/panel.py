@@ -22,7 +22,7 @@ from app.token_grid.tints import DEFAULT, TINTS
 from app.token_grid.token_film import moment, stage_sentence
 from app.widgets.panel import Panel
 from app.workspace.cursor import Cursor, Stage
-from app.workspace.place_shown import place_shown
+from app.workspace.place_shown import place_selected, place_shown
 from app.workspace.step_view import StepView
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -59,9 +59,9 @@ class TokenInspectorPanel(Panel):
         self._drawn_anew = False
         self._rows: tuple[tuple[object, ...], TokenRows | None] = (), None
         self.choices = TokenChoices()
-        self.choices.group_chosen.connect(self._on_group)
-        self.choices.tinted.connect(self._on_tint)
-        self.choices.pass_chosen.connect(self._on_pass)
+        self.choices.prompt.activated.connect(self._on_group)
+        self.choices.tint.activated.connect(self._on_tint)
+        self.choices.passes.activated.connect(self._on_pass)
         self.grid = TokenGrid()
         self.grid.chosen.connect(workspace.select_token)
         self.grid.activated.connect(self._on_activated)
@@ -110,7 +110,6 @@ class TokenInspectorPanel(Panel):
         self.grid.verticalScrollBar().setValue(0)
 
     def on_frame(self) -> None:
-        """Show what is being written, and draw what has changed."""
         if self.seen and self.being_written.follow(self.workspace.view, self.size()):
             self._drawn, self._drawn_anew = None, True
         super().on_frame()
@@ -156,7 +155,7 @@ class TokenInspectorPanel(Panel):
             self._rows = key, rows_of(view.step, self.group, tint, values)
         rows = self._rows[1]
         assert rows is not None
-        self.grid.show_rows(rows, view.theme, view.scale, self._selected(view))
+        self.grid.show_rows(rows, view.theme, view.scale, place_selected(view))
         self.legend.show_scale(
             view.theme,
             view.scale,
@@ -179,12 +178,6 @@ class TokenInspectorPanel(Panel):
             shorter=stage_sentence(view.step, self.group, view.cursor, short=True),
         )
         self.detail.show_token(view, row, token)
-
-    def _selected(self, view: View) -> tuple[int, int] | None:
-        row, step = view.selection.row, view.step.step
-        if row is None or step is None or row >= len(step.group):
-            return None
-        return row, min(view.selection.token, max(int(step.there[row].sum()) - 1, 0))
 
     def summary(self, view: View) -> str:
         step = view.step.step
@@ -228,9 +221,9 @@ class TokenInspectorPanel(Panel):
             self.group = group
             self.workspace.select(row=int(rows[min(place, len(rows) - 1)]), token=selection.token)
 
-    @Slot(str)
-    def _on_tint(self, name: str) -> None:
-        self.tint_name = name
+    @Slot(int)
+    def _on_tint(self, index: int) -> None:
+        self.tint_name = self.choices.tint.itemData(index)
         self.redraw()
 
     @Slot(int)
@@ -251,10 +244,7 @@ class TokenInspectorPanel(Panel):
 
 
 def _remark(view: StepView, group: int) -> str:
-    """Return why ``group``, a number in ``view.step.group``, has no signal, or which token has most of the KL.
-
-    The string is empty if there is nothing to say.
-    """
+    """Return why ``group`` has no signal, or which token has most of the KL, or an empty string."""
     reason = view.reason(f"group:{group}")
     if reason is not None:
         return reason.sentence
@@ -268,9 +258,7 @@ def _remark(view: StepView, group: int) -> str:
 
 
 def _largest_kl_share(view: StepView) -> tuple[int, int, float] | None:
-    """Return the (completion, token, share) of the token with at least half of the batch's KL estimate, or None if
-    there is none.
-    """
+    """Return the (completion, token, share) of the token with at least half of the batch's KL estimate."""
     share = kl_share(view)
     if share is None or view.step is None or view.step.mask.sum() < 2 or float(share.max()) < 0.5:
         return None

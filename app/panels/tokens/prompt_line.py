@@ -21,12 +21,7 @@ MARGIN = 8
 
 
 class PromptLine(QWidget):
-    """The line above the completions, hidden if prompts have no text.
-
-    Attributes:
-        prompt: the elided prompt; the tooltip has the full one.
-        tally: the number of right completions, if known.
-    """
+    """The line above the completions, hidden if prompts have no text. The tooltip has the full prompt."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -39,7 +34,7 @@ class PromptLine(QWidget):
     def show_prompt(self, view: View, step: Step, group: int, width: float, *, spacious: bool = True) -> None:
         """Show the prompt of ``group``, a number in ``step.group``, in a panel of ``width`` pixels.
 
-        ``spacious``: whether the panel is tall enough. In a short panel, only the combo box shows the prompt.
+        In a panel that is not ``spacious``, only the combo box shows the prompt.
         """
         self.setVisible(spacious and (step.prompt_tokens is not None or step.prompt_texts is not None))
         prompt = question_text(step, group, view.run.origin)

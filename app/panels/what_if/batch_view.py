@@ -18,6 +18,7 @@ from app.theme.labels import EmptyLabel
 from app.token_grid.grid import TokenRows
 from app.token_grid.legend import TintLegend
 from app.token_grid.tints import TINTS
+from app.workspace.place_shown import place_selected
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity
@@ -56,7 +57,6 @@ class BatchView(QStackedWidget):
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def show_problem(self, sentence: str) -> None:
-        """Show why there is nothing to draw."""
         self._picture = None
         self.problem.setText(sentence)
         self.setCurrentWidget(self.problem)
@@ -72,7 +72,7 @@ class BatchView(QStackedWidget):
                 if key != self._rows[0] or self._rows[1] is None:
                     self._rows = key, pairs_of(*key)
                 assert self._rows[1] is not None
-                self.grid.show_rows(self._rows[1], view.theme, view.scale, _selected(view, picture.step))
+                self.grid.show_rows(self._rows[1], view.theme, view.scale, place_selected(view))
                 self.legend.show_scale(view.theme, view.scale, TINTS[tint], limit, known)
             case "samples":
                 self.samples.set_look(view.theme, view.scale)
@@ -121,14 +121,6 @@ class BatchView(QStackedWidget):
             self.workspace.select(row=int(rows[0]))
 
 
-def _selected(view: View, step: Step) -> tuple[int, int] | None:
-    row = view.selection.row
-    if row is None or row >= len(step.group):
-        return None
-    return row, min(view.selection.token, max(int(step.mask[row].sum()) - 1, 0))
-
-
 def _context(view: View, step: Step) -> int:
-    """Return the context in which the selected token was chosen."""
-    chosen = _selected(view, step)
+    chosen = place_selected(view)
     return 0 if step.context is None or chosen is None else int(step.context[chosen])

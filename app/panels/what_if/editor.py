@@ -32,10 +32,7 @@ PATHS = (
 
 
 class SettingsEditor(QScrollArea):
-    """The fields of the settings in one column.
-
-    Attributes:
-        rows: one for each of ``PATHS``, in that order.
+    """The fields of the settings in one column, one for each of ``PATHS``.
 
     Signals:
         edited: the dotted paths of settings, and their new value.
@@ -71,11 +68,9 @@ class SettingsEditor(QScrollArea):
             row.mark("" if value == then else tr("The update ran with {then}.").format(then=shown(then)))
 
     def refuse(self, paths: tuple[str, ...], error: SettingsError) -> None:
-        """Show why the input was rejected, and restore the current value."""
         self._row(paths).stay(self._settings.get(paths[0]), error)
 
     def accept(self, paths: tuple[str, ...]) -> None:
-        """Clear the message about a rejected input."""
         self._row(paths).accept()
 
     def _row(self, paths: tuple[str, ...]) -> Row:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QSignalBlocker, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QComboBox, QPushButton, QToolButton, QWidget
 
@@ -41,23 +41,15 @@ EVERY_WEIGHT_TIP = tr(
 class WhatIfHeader(QWidget):
     """The row above a what-if: combo boxes for preset, view, pass and tint, and the button that asks the model.
 
-    Signals:
-        preset_chosen: a preset was chosen (its name).
-        pass_chosen: a pass was chosen, counted from 0.
-        shown: a view was chosen, a key of :data:`SHOWS`.
-        tinted: a tint was chosen, a key of ``TINTS``.
-        asked: have the model compute the what-if.
+    Attributes:
+        preset, shows, tint: the data of their entries are names of presets, keys of :data:`SHOWS` and of ``TINTS``.
+        passes: its entries are the passes in their order.
     """
-
-    preset_chosen = Signal(str)
-    pass_chosen = Signal(int)
-    shown = Signal(str)
-    tinted = Signal(str)
-    asked = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.preset = _combo(tr("What if it had been"), self._on_preset)
+        self.preset, self.passes = _combo(tr("What if it had been")), _combo(tr("Pass"))
+        self.shows, self.tint = _combo(tr("Show", "label of a choice")), _combo(tr("Tint"))
         for name in (AS_IT_RAN, *PRESETS):
             self.preset.addItem(name, name)
             preset = PRESETS.get(name)
@@ -69,13 +61,9 @@ class WhatIfHeader(QWidget):
         self.settings.setAccessibleName(tr("Change settings on top of the preset"))
         self.settings.setToolTip(tr("Change settings on top of the preset."))
         self.settings.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.passes = _combo(tr("Pass"), self.pass_chosen)
-        self.shows = _combo(tr("Show", "label of a choice"), self._on_show)
-        self.tint = _combo(tr("Tint"), self._on_tint)
         self.ask = QPushButton(tr("Ask the model"))
         self.ask.setToolTip(plain_tip(ASK_TIP))
         self.ask.setAccessibleDescription(ASK_TIP)
-        self.ask.clicked.connect(self.asked)
         row = self._row = Wrap(self)
         row.setContentsMargins(12, 4, 12, 4)
         row.setSpacing(6)
@@ -122,7 +110,6 @@ class WhatIfHeader(QWidget):
         self.preset.setFixedWidth(min(max(left, least), hint) if left >= least else hint)
 
     def show_model(self, settings: Settings) -> None:
-        """Describe what the button does with the model of a run under ``settings``."""
         tip = ASK_TIP
         if settings.is_language and settings.model.folder:
             tip = ASK_FOLDER_TIP if settings.model.keeps_weights else EVERY_WEIGHT_TIP
@@ -131,12 +118,10 @@ class WhatIfHeader(QWidget):
             self.ask.setAccessibleDescription(tip)
 
     def show_passes(self, count: int, passed: int) -> None:
-        """Offer ``count`` passes, with ``passed`` selected."""
         fill(self.passes, [tr("pass {n} of {count}").format(n=n + 1, count=count) for n in range(count)], passed)
         self.passes.setVisible(count > 1)
 
     def show_views(self, shows: Sequence[str], current: str, tints: Sequence[str], tint: str) -> None:
-        """Offer the views and tints available here."""
         for box, names, here in ((self.shows, shows, current), (self.tint, tints, tint)):
             titles = SHOWS if box is self.shows else {name: TINTS[name].title for name in names}
             with QSignalBlocker(box):
@@ -148,21 +133,8 @@ class WhatIfHeader(QWidget):
         self.shows.setVisible(len(shows) > 1)
         self.tint.setVisible(current == "tokens")
 
-    @Slot(int)
-    def _on_preset(self, index: int) -> None:
-        self.preset_chosen.emit(self.preset.itemData(index))
 
-    @Slot(int)
-    def _on_show(self, index: int) -> None:
-        self.shown.emit(self.shows.itemData(index))
-
-    @Slot(int)
-    def _on_tint(self, index: int) -> None:
-        self.tinted.emit(self.tint.itemData(index))
-
-
-def _combo(name: str, slot: object) -> QComboBox:
+def _combo(name: str) -> QComboBox:
     box = choice_box(name)
     box.setMinimumContentsLength(4)
-    box.activated.connect(slot)
     return box

@@ -22,7 +22,6 @@ LATER = Missing(tr("it needs the model"))
 
 
 def fill(table: TableTwin, picture: WhatIfPicture) -> None:
-    """Fill ``table`` with the differing settings, and with the numbers of both sides in the pass shown."""
     table.set_columns(COLUMNS)
     w = picture.what_if
     rows: list[list[object]] = [[d.title, worded(d.ran), _wanted_text(d)] for d in w.differences]
@@ -37,7 +36,6 @@ def fill(table: TableTwin, picture: WhatIfPicture) -> None:
 
 
 def width_of(table: TableTwin) -> int:
-    """Return the width at which the table is fully visible."""
     return sum(table.columnWidth(n) for n in range(len(COLUMNS))) + table.verticalScrollBar().sizeHint().width() + 2
 
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QStackedLayout, QWidget
+from PySide6.QtWidgets import QStackedLayout, QWidget
 
 from app.boxes import divided, down
 from app.jobs.runner import Poll, Runner
@@ -15,12 +15,13 @@ from app.panels.what_if import numbers
 from app.panels.what_if.batch_view import BatchView
 from app.panels.what_if.editor import SettingsEditor
 from app.panels.what_if.header import WhatIfHeader
-from app.panels.what_if.question import Evaluated, WhatIfPicture, WhatIfQuestion
+from app.panels.what_if.question import WhatIfPicture, WhatIfQuestion
 from app.panels.what_if.tokens import offered
 from app.panels.what_if.what_if_words import description, differing, headline
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import EmptyLabel, Label
 from app.theme.reasons import allow
+from app.theme.scroll_area import plain_scroll_area
 from app.widgets.panel import Panel
 from app.workspace.cursor import Stage
 from app.workspace.prepared import LARGE_TOKENS
@@ -38,14 +39,12 @@ BESIDE = 300
 """Width in pixels at 100 % that the batch needs next to the table."""
 
 
-def _computed(work: Callable[[], Evaluated], poll: Poll) -> Iterator[Evaluated]:
+def _computed(work: Callable[[], WhatIfPicture], poll: Poll) -> Iterator[WhatIfPicture]:
     """Yield the result of ``work``, including everything that the panel needs from it."""
     poll()
-    evaluated = work()
-    picture = evaluated.picture
-    _ = picture.rows, picture.direction, picture.pushes, picture.unchanged
+    picture = work()
     _ = [view.gradient for view in picture.views]
-    yield evaluated
+    yield picture
 
 
 class WhatIfPanel(Panel):
@@ -70,11 +69,11 @@ class WhatIfPanel(Panel):
         self._shared = 0.0, ""
         self._arranged = "beside"
         self.header = WhatIfHeader()
-        self.header.preset_chosen.connect(self._on_preset)
-        self.header.pass_chosen.connect(self._on_pass)
-        self.header.shown.connect(self._on_show)
-        self.header.tinted.connect(self._on_tint)
-        self.header.asked.connect(self.question.ask)
+        self.header.preset.activated.connect(self._on_preset)
+        self.header.passes.activated.connect(self._on_pass)
+        self.header.shows.activated.connect(self._on_show)
+        self.header.tint.activated.connect(self._on_tint)
+        self.header.ask.clicked.connect(self.question.ask)
         self.header.settings.toggled.connect(self.redraw)
         self.editor = SettingsEditor()
         self.editor.edited.connect(self._on_edited)
@@ -91,11 +90,8 @@ class WhatIfPanel(Panel):
 
     def _build(self) -> QWidget:
         self.split = divided(self.editor, self.table, (self.batch, 1))
-        self.below = QScrollArea()
-        self.below.setWidget(self.notes)
-        self.below.setWidgetResizable(True)
-        self.below.setFrameShape(QFrame.Shape.NoFrame)
-        self.below.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.below = plain_scroll_area(self.notes)
+        self.below.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.below.setAccessibleName(tr("What does not change, and what is unknown"))
         self.notes.setContentsMargins(12, 2, 12, 6)
         whole = QWidget()
@@ -103,7 +99,6 @@ class WhatIfPanel(Panel):
         return whole
 
     def focus_choice(self) -> None:
-        """Move the keyboard focus to the preset."""
         self.header.preset.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
@@ -189,10 +184,7 @@ class WhatIfPanel(Panel):
         self.notes.setText(f"{refused}\n{text}" if refused else text)
 
     def _show_problem(self, step: Step, sentence: str) -> None:
-        """Report that the update cannot be computed under these settings from the record, and offer to ask the model
-        if it can
-        compute it.
-        """
+        """Report why the update cannot be computed from the record, and offer to ask the model if it can compute it."""
         self._show_parts("problem")
         self.batch.show_problem(self.question.refusal(step) or sentence)
         self.table.set_rows([])
@@ -262,9 +254,9 @@ class WhatIfPanel(Panel):
 
     # -- choices -----------------------------------------------------------------------------------------------------
 
-    @Slot(str)
-    def _on_preset(self, name: str) -> None:
-        self.question.choose(name)
+    @Slot(int)
+    def _on_preset(self, index: int) -> None:
+        self.question.choose(self.header.preset.itemData(index))
         self._changed()
 
     @Slot(tuple, object)
@@ -293,12 +285,12 @@ class WhatIfPanel(Panel):
             self.workspace.show_stage(Stage.UPDATE, index)
         self.redraw()
 
-    @Slot(str)
-    def _on_show(self, name: str) -> None:
-        self.shows = name
+    @Slot(int)
+    def _on_show(self, index: int) -> None:
+        self.shows = self.header.shows.itemData(index)
         self.redraw()
 
-    @Slot(str)
-    def _on_tint(self, name: str) -> None:
-        self.tint_name = name
+    @Slot(int)
+    def _on_tint(self, index: int) -> None:
+        self.tint_name = self.header.tint.itemData(index)
         self.redraw()

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QGridLayout, QToolButton, QWidget
 
 from app.boxes import across
-from app.panels.policy_chart import policy_chart, show_policy
+from app.panels.policy_chart import show_policy
 from app.panels.policy_data import PolicyPicture
 from app.panels.policy_data import picture as policy_picture
 from app.panels.what_if.question import WhatIfPicture
@@ -50,9 +50,7 @@ class PolicyPair(QWidget):
         places.setVerticalSpacing(0)
         places.setHorizontalSpacing(16)
         for place, (side, plot_title) in enumerate(zip(SIDES, PLOT_TITLES, strict=True)):
-            plot = policy_chart(headed=False, drags=False)  # a sentence does not fit above a half-width panel
-            plot.title = plot_title
-            plot.setAccessibleName(plot.title)
+            plot = BarChart(plot_title, headed=False)  # a sentence does not fit above a half-width panel
             plot.picked.connect(self._on_chosen)
             twin = TwinStack(plot)
             twin.hide_header()
@@ -69,7 +67,6 @@ class PolicyPair(QWidget):
 
     @Slot()
     def toggle(self) -> None:
-        """Switch both policies between tables and pictures."""
         wanted = not self.twins[0].shows_table
         for twin in self.twins:
             if twin.shows_table != wanted:
@@ -89,12 +86,10 @@ class PolicyPair(QWidget):
         )
 
     def forget_scales(self) -> None:
-        """Reset the axes for a newly shown run."""
         for plot in self._plots:
             plot.forget_scales()
 
     def show_picture(self, picture: WhatIfPicture, view: View, context: int) -> None:
-        """Show both policies after their last pass, in one context."""
         shapes = []
         for of in picture.views:
             assert of.step is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -43,44 +43,25 @@ class WhatIfPicture:
     """The update shown, as recorded and under other settings, ready to draw.
 
     Attributes:
+        key: the question, the update and the pass, in this order.
         what_if: the numbers of both.
-        ran, other: their views in the pass shown, fully revealed.
+        views: both in the pass shown, fully revealed.
         passed: the pass shown, counted from 0.
-        step: the update.
+        rows: the numbers of both, in rows.
+        direction: the relative direction of their pushes.
+        pushes: whether the other has any nonzero push.
+        unchanged: sentences on what does not change under the other settings.
     """
 
+    key: tuple[object, ...]
     what_if: WhatIf
-    ran: StepView
-    other: StepView
+    views: tuple[StepView, StepView]
     passed: int
     step: Step
-
-    @cached_property
-    def rows(self) -> tuple[Compared, ...]:
-        """The numbers of both sides, in rows."""
-        return compared(self.what_if, self.passed)
-
-    @cached_property
-    def direction(self) -> Direction:
-        """The relative direction of the two sides' pushes."""
-        ran, other = (side.gradient(nearest) for side, nearest in self.what_if.passes(self.passed))
-        return direction(ran, other)
-
-    @cached_property
-    def pushes(self) -> bool:
-        """Whether the other side has any nonzero push."""
-        _, (side, nearest) = self.what_if.passes(self.passed)
-        return bool(side.gradient(nearest).any())
-
-    @cached_property
-    def unchanged(self) -> tuple[str, ...]:
-        """Sentences on what does not change under the other settings."""
-        return unchanged(self.what_if, self.passed)
-
-    @property
-    def views(self) -> tuple[StepView, StepView]:
-        """The views of the update as recorded and under other settings."""
-        return self.ran, self.other
+    rows: tuple[Compared, ...]
+    direction: Direction
+    pushes: bool
+    unchanged: tuple[str, ...]
 
 
 class WhatIfQuestion(QObject):
@@ -104,7 +85,7 @@ class WhatIfQuestion(QObject):
         self._waiting: dict[Replay, str] = {}
         self._refused: dict[tuple[str, Replay], str] = {}
         self._answers: OrderedDict[tuple[str, Replay], Replayed] = OrderedDict()
-        self._evaluated: Evaluated | None = None
+        self._picture: WhatIfPicture | None = None
         workspace.answered.connect(self._on_answered)
         workspace.refused.connect(self._on_refused)
 
@@ -158,7 +139,6 @@ class WhatIfQuestion(QObject):
             self._workspace.ask(question)
 
     def waits(self, step: Step) -> bool:
-        """Return whether the model has been asked but has not answered yet."""
         question = self._possible_replay(step)
         return question is not None and self._waiting.get(question) == self._workspace.view.run.id
 
@@ -168,7 +148,6 @@ class WhatIfQuestion(QObject):
         return "" if question is None else self._refused.get((self._workspace.view.run.id, question), "")
 
     def _replay(self, step: Step) -> Replay:
-        """Return the question for the model."""
         return Replay(step=step.step, settings=in_force(step, self.wanted(step.settings)))
 
     def _possible_replay(self, step: Step | None) -> Replay | None:
@@ -193,7 +172,6 @@ class WhatIfQuestion(QObject):
             self.changed.emit()
 
     def _answer(self, run: str, step: Step) -> Replayed | None:
-        """Return the model's answer, or None if it is not available."""
         return self._answers.get((run, self._replay(step)))
 
     # -- evaluation --------------------------------------------------------------------------------------------------
@@ -213,45 +191,30 @@ class WhatIfQuestion(QObject):
             SettingsError: the chosen settings are incompatible.
         """
         key = (*self._record_key(view, step), passed)
-        return self._evaluated.picture if self._evaluated is not None and self._evaluated.key == key else None
+        return self._picture if self._picture is not None and self._picture.key == key else None
 
-    def work(self, view: View, step: Step, passed: int) -> Callable[[], Evaluated]:
+    def work(self, view: View, step: Step, passed: int) -> Callable[[], WhatIfPicture]:
         """Return a function that computes the picture, in any thread. Pass its result to :meth:`keep_picture`.
 
         Raises:
             SettingsError: the chosen settings are incompatible.
         """
-        record_key, before = self._record_key(view, step), self._evaluated
-        other = before.other if before is not None and before.key[:-1] == record_key else None
+        record_key, before = self._record_key(view, step), self._picture
+        other = before.views[1].step if before is not None and before.key[:-1] == record_key else None
         wanted, answer = self.wanted(step.settings), self._answer(view.run.id, step)
-        self._evaluated = None
-        return partial(_evaluated, (*record_key, passed), view, step, wanted, answer, passed, other)
+        self._picture = None
+        return partial(_pictured, (*record_key, passed), view, step, wanted, answer, passed, other)
 
-    def keep_picture(self, evaluated: Evaluated) -> WhatIfPicture:
-        """Store the result of :meth:`work`, and return its picture."""
-        self._evaluated = evaluated
-        return evaluated.picture
+    def keep_picture(self, picture: WhatIfPicture) -> WhatIfPicture:
+        """Store the result of :meth:`work`, and return it."""
+        self._picture = picture
+        return picture
 
     def _record_key(self, view: View, step: Step) -> tuple[object, ...]:
         return view.run.id, step, self.wanted(step.settings), self._answer(view.run.id, step)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Evaluated:
-    """A computed what-if.
-
-    Attributes:
-        key: the question, the update and the pass, in this order.
-        other: the update under the other settings.
-        picture: both sides.
-    """
-
-    key: tuple[object, ...]
-    other: Step
-    picture: WhatIfPicture
-
-
-def _evaluated(
+def _pictured(
     key: tuple[object, ...],
     view: View,
     step: Step,
@@ -259,19 +222,29 @@ def _evaluated(
     answer: Replayed | None,
     passed: int,
     other: Step | None,
-) -> Evaluated:
+) -> WhatIfPicture:
     other = replayed(step, wanted, _before(view, step), answer) if other is None else other
     here, there = (_revealed(view, record, passed) for record in (step, other))
     assert here.numbers is not None and there.numbers is not None
     what_if = side_by_side(here.numbers, there.numbers, wanted, asked=answer is not None)
-    picture = WhatIfPicture(what_if=what_if, ran=here, other=there, passed=passed, step=step)
-    return Evaluated(key=key, other=other, picture=picture)
+    gradients = [side.gradient(nearest) for side, nearest in what_if.passes(passed)]
+    return WhatIfPicture(
+        key=key,
+        what_if=what_if,
+        views=(here, there),
+        passed=passed,
+        step=step,
+        rows=compared(what_if, passed),
+        direction=direction(*gradients),
+        pushes=bool(gradients[1].any()),
+        unchanged=unchanged(what_if, passed),
+    )
 
 
 def _before(view: View, step: Step) -> Step | None:
     """Return the previous update of a bandit's run, which ends with the weights from which ``step`` starts.
 
-    None for the first update, for runs of other kinds, and if the update is unavailable.
+    None if there is none, for runs of other kinds, and if it is unavailable.
     """
     if step.step == 1 or view.step.settings.is_language or view.step.settings.is_recorded:
         return None
@@ -282,7 +255,6 @@ def _before(view: View, step: Step) -> Step | None:
 
 
 def _revealed(view: View, record: Step, passed: int) -> StepView:
-    """Return the view of a record with all known parts revealed."""
     whole = len(record.logp) == record.passes + 1
     stage = Stage.UPDATE if whole else Stage.NORMALIZE
     if record is view.step.step:

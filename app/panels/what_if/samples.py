@@ -32,7 +32,6 @@ class SampleTable(TableTwin):
         self._rows: list[step_table.Row] = []
 
     def show_picture(self, picture: WhatIfPicture, origin: Origin, selection: Selection) -> None:
-        """Show both sides in the pass shown."""
         known = step_table.columns(picture.step)
         words = [(i, c) for i, c in enumerate(known) if c.name in WORDS]
         if len(origin.prompts) == 1:
@@ -60,7 +59,6 @@ class SampleTable(TableTwin):
         self.select_row(next(iter(exact or places), None))
 
     def place(self, n: int) -> tuple[int, int]:
-        """Return the (completion, token) of a row."""
         return self._rows[n].row, self._rows[n].token
 
 

@@ -1,6 +1,4 @@
-"""Sentences on a what-if: how the pushes compare, what stays the same, and what cannot be inferred from a recorded
-batch.
-"""
+"""Sentences on a what-if: how the pushes compare, what stays the same, and what the record cannot tell."""
 
 from __future__ import annotations
 
@@ -11,7 +9,6 @@ from grpo_core.what_if import notes
 
 
 def headline(picture: WhatIfPicture) -> str:
-    """Return a sentence that compares the pushes of both sides."""
     w, passed = picture.what_if, picture.passed
     turned = picture.direction
     if turned.ratio is None:
@@ -40,9 +37,7 @@ def headline(picture: WhatIfPicture) -> str:
 
 
 def description(picture: WhatIfPicture, preset: str) -> str:
-    """Return three paragraphs on the what-if: the headline, what does not change, and what cannot be inferred from
-    the record.
-    """
+    """Return the headline, what does not change, and what cannot be inferred from the record, a paragraph each."""
     same = " ".join(picture.unchanged)
     beyond = " ".join(notes(picture.what_if, "" if preset == AS_IT_RAN else preset))
     parts = (

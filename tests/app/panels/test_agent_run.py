@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PySide6.QtWidgets import QPushButton
 
-from app.panel_registry import EVOLUTION
+from app.panel_registry import EVOLUTION, WHAT_IF
 from app.panels.controls.kinds import applies
 from app.panels.evolution.task_chips import AGENT, CHIPS
-from app.panels.what_if.question import WhatIfPicture
+from app.panels.what_if.question import AS_IT_RAN, WhatIfQuestion
 from app.panels.what_if.tokens import pairs_of
 from app.teaching.export.page_command import main
 from app.trainers.panel_rows import COMPLETIONS
 from app.trainers.panels.completions.conversation import SEEN, UNSEEN, passages
 from app.trainers.panels.completions.rows import COLUMNS, batch_of, filled
-from app.workspace.cursor import Stage
-from app.workspace.step_view import StepView
 from grpo_core.config import language_settings
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.lm.origin import origin
 from grpo_core.runs.run_file import RunWriter
-from grpo_core.what_if.compare import side_by_side
-from grpo_core.what_if.replay import replayed
 from tests.app.conftest import Driver
 from tests.app.panels.conftest import Front
 
@@ -69,17 +66,31 @@ def test_a_what_if_without_the_mask_shows_which_side_counts_the_tools_words(agen
     view = agent.program.workspace.view
     step = view.step.step
     assert step is not None
-    wanted = SETTINGS.replace({"task.mask_tool": False})
-    here, there = (
-        StepView(view.run.origin, record, Stage.UPDATE, 0) for record in (step, replayed(step, wanted, None))
-    )
-    assert here.numbers is not None and there.numbers is not None
-    sides = side_by_side(here.numbers, there.numbers, wanted)
-    rows = pairs_of(WhatIfPicture(what_if=sides, ran=here, other=there, passed=0, step=step), 0, "push")
+    question = WhatIfQuestion(agent.program.workspace)
+    question.choose(AS_IT_RAN)
+    question.change(step.settings, ("task.mask_tool",), False)
+    rows = pairs_of(question.picture(view, step, 0), 0, "push")
     assert rows.counts is not None
     for ran, other in zip(rows.counts[::2], rows.counts[1::2], strict=True):
         assert all(other) and len(ran) == len(other)
     assert not all(all(ran) for ran in rows.counts[::2])
+
+
+def test_a_token_after_the_tools_words_is_selected_in_the_what_if_too(agent: Driver, front: Front) -> None:
+    panel = front(WHAT_IF)
+    for box, name in ((panel.header.shows, "tokens"), (panel.header.tint, "push")):
+        box.activated.emit(box.findData(name))
+    step = agent.program.workspace.view.step.step
+    assert step is not None
+    masked = step.there & ~step.mask
+    row = int(masked.any(axis=1).argmax())
+    last = int(np.flatnonzero(step.mask[row])[-1])
+    assert last > masked[row].argmax(), "a token of the model follows"
+    agent.program.workspace.select_token(row, last)
+    agent.settle()
+    panel.batch.grid.explain_current()
+    quantity = agent.program.workspace.view.quantity
+    assert quantity is not None and (quantity.row, quantity.token) == (row, last)
 
 
 def test_evolution_says_what_the_agent_may_do(agent: Driver, front: Front) -> None:

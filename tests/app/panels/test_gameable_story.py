@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from app.controllers.first_steps import MODEL_CHEATS, Text, measured, rules
-from app.panels.evolution.evolution_words import what_to_watch, why
+from app.panels.evolution.evolution_words import what_to_watch
 from app.workspace.run_handle import RunHandle
 from grpo_core import learners
 from grpo_core.claims.answered import Answered, State
@@ -90,7 +90,7 @@ def written(text: Text, run: RunHandle, start: int) -> str:
 def test_every_sentence_of_the_story_is_true_of_the_updates_so_far(name: str) -> None:
     make, start = RUNS[name]
     run, steps = make()
-    assert not PREDICTIONS.search(rules(run, start) + why(run.origin.settings))
+    assert not PREDICTIONS.search(rules(run, start) + what_to_watch(run.origin.settings)[1])
     for head in range(start + 1, run.head + 1):
         so_far = RunHandle(title="", origin=run.origin, path=run.path)
         so_far.extend({name: series.values[:head] for name, series in run.series.items()}, head)
@@ -107,7 +107,8 @@ def test_every_sentence_of_the_story_is_true_of_the_updates_so_far(name: str) ->
         assert ("→" in said) == (ends[0] is not ends[-1])
         for text in (written(MODEL_CHEATS.acts[1].text, so_far, start), written(MODEL_CHEATS.then, so_far, start)):
             assert text.startswith(said) and not PREDICTIONS.search(text)
-        headline, own = what_to_watch(steps[head].settings, steps[head]), own_numbers(steps[head], run.origin)
+        headline, _ = what_to_watch(steps[head].settings, steps[head])
+        own = own_numbers(steps[head], run.origin)
         paid = f"pays {steps[head].settings.language.bonus:g}; {own['signs']:.2f} per answer now"
         assert paid in headline
 

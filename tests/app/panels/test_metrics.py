@@ -84,7 +84,7 @@ def test_opening_a_card_tries_the_advice_on_its_number_and_shows_what_helps(driv
     card, panel = cards(driver)["clip_fraction"], driver.program.window.panels.of(METRICS)
     assert "may change that" in card.accessibleDescription() and "tried over" not in card.accessibleDescription()
     card.explain_current()
-    driver.qtbot.waitUntil(lambda: not panel.tried.busy)
+    driver.qtbot.waitUntil(lambda: not panel.tried.runner.busy)
     assert "Learning rate α: 5 → 1.25, tried over 6 updates:" in cards(driver)["clip_fraction"].accessibleDescription()
     driver.program.workspace.move_to(1)
     assert "tried over" not in cards(driver)["clip_fraction"].accessibleDescription()

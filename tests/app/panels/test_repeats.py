@@ -102,7 +102,7 @@ def test_every_chip_and_the_whole_answer_are_at_hand_in_a_small_panel(driver: Dr
     assert [action.text() for action in menu.actions()] == [chip.text() for chip in hidden]
     menu.actions()[0].trigger()
     driver.settle()
-    assert len(panel.unpinned & set(pinned)) == 1
+    assert len(panel.hidden & set(pinned)) == 1
     menu.close()
     latest = panel.repeats.results
     assert latest is not None
@@ -139,7 +139,7 @@ def test_repeats_under_other_settings_stay_beside_the_latest_with_their_numbers(
     assert [bands["max_prob"].boundingRect().isEmpty() for bands in chart.pinned] == [False, False]
     panel.trials.pinned[0].click()
     driver.settle()
-    drawn = [one for one in panel.repeats.pinned if one not in panel.unpinned]
+    drawn = [one for one in panel.repeats.pinned if one not in panel.hidden]
     assert [one.settings.learner.group_size for one in drawn] == [4]
 
 

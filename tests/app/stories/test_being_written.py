@@ -135,11 +135,11 @@ def test_they_are_those_of_the_group_that_is_looked_at_also_while_the_update_lea
     driver.run(1)
     step = driver.program.workspace.view.step.step
     assert step is not None and len(set(step.group.tolist())) > 1
-    writer.inspector.choices.group_chosen.emit(0)
+    writer.inspector.choices.prompt.activated.emit(0)
     driver.settle()
     writer.begin(LEARNS)
     first = writer.caption, writer.lines
-    writer.inspector.choices.group_chosen.emit(1)
+    writer.inspector.choices.prompt.activated.emit(1)
     driver.qtbot.waitUntil(lambda: writer.lines != first[1])
     assert writer.caption != first[0], "another group, another prompt"
     other = writer.lines

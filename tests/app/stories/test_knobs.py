@@ -166,7 +166,7 @@ def test_only_the_knobs_that_act_under_the_chosen_surrogate_are_shown(driver: Dr
 def test_a_heading_goes_with_its_last_row_and_comes_with_its_first(driver: Driver) -> None:
     paths_shown(driver)
     controls = panel(driver, "controls")
-    headings = {section.heading.text(): section for section in controls.further.sections}
-    assert {"Advantage", "Ratio and clip", "KL and entropy", "Mean over tokens"} <= headings.keys()
-    for section in headings.values():
-        assert section.heading.isHidden() == all(row.isHidden() for row in section.rows)
+    sections = controls.further.sections
+    assert {"Advantage", "Ratio and clip", "KL and entropy", "Mean over tokens"} <= {title.text() for title in sections}
+    for heading, rows in sections.items():
+        assert heading.isHidden() == all(row.isHidden() for row in rows)

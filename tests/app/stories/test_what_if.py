@@ -82,11 +82,11 @@ def test_other_presets_are_chosen_with_the_arrows_and_end_in_another_policy(band
     assert shown["Standard deviation σ"] == ("sample", "none")
     assert shown["KL weight β"] == ("0.04", "0")
     run = learner(wanted_by(step, "Dr. GRPO"), resume=workspace.run.step(4))
-    assert np.array_equal(here.picture.other.step.logp, next(run).logp)
+    assert np.array_equal(here.picture.views[1].step.logp, next(run).logp)
     plots = here.batch.policies.twins
     assert step.dist_logp is not None
     assert np.array_equal(plots[0].plot.heights["now"], np.exp(step.dist_logp[-1])[0])
-    assert np.array_equal(plots[1].plot.heights["now"], np.exp(here.picture.other.step.dist_logp[-1])[0])
+    assert np.array_equal(plots[1].plot.heights["now"], np.exp(here.picture.views[1].step.dist_logp[-1])[0])
     assert "Every token weighs the same: all completions have one length" in here.notes.text()
     assert here.header.ask.isHidden()
     assert "under Dr. GRPO differs in its settings: Standard deviation σ: sample → none" in here.accessibleDescription()
@@ -249,7 +249,7 @@ def test_an_answer_kept_in_the_file_needs_no_model(driver: Driver, tmp_path: Pat
     choose(driver, here.header.preset, "GSPO")
     here.header.ask.click()
     driver.settle()
-    assert here.picture.what_if.asked and np.array_equal(here.picture.other.step.logp, step.logp)
+    assert here.picture.what_if.asked and np.array_equal(here.picture.views[1].step.logp, step.logp)
 
 
 def test_settings_that_the_record_lacks_something_for_are_told_and_the_model_may_know(

@@ -8,8 +8,9 @@ import numpy as np
 from PySide6.QtCore import Slot
 
 from app.boxes import across, down, turn
-from app.panels.policy_chart import policy_chart, show_policy
+from app.panels.policy_chart import TITLE, show_policy
 from app.panels.policy_data import picture
+from app.plotting.bar_chart import BarChart
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
@@ -81,7 +82,7 @@ class OneUpdate(Interactive):
 
     def _build(self) -> None:
         self._step: Step | None = None
-        self.bars = policy_chart(drags=False)
+        self.bars = BarChart(TITLE)
         self.bars.picked.connect(self._on_action)
         self.table = TableTwin(COLUMNS, title=tr("The group, sample by sample"))
         self.table.selected.connect(self._on_row)
