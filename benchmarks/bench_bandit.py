@@ -138,9 +138,9 @@ def loss_gradient(settings: Settings, runs: int) -> Callable[[], object]:
     runs.
     """
     done = next(updates(settings, range(runs)))
-    logp, mask = done.logp[-1], done.batch.completions.mask
+    logp, mask = done.passes.logp[-1], done.batch.completions.mask
     return lambda: objective.gradient(
-        settings.objective, logp, done.logp[0], done.advantage, mask, ref_logp=done.ref_logp
+        settings.objective, logp, done.passes.logp[0], done.advantage, mask, ref_logp=done.passes.ref_logp
     )
 
 

@@ -120,8 +120,8 @@ LIGHT = tuple(
         "vocabulary", "problems", "pattern_process", "patterns", "final_answer", "prompt_rows", "prompt_file",
         "kept_prompts", "rewards",
         "origin", "recorded_answers", "word_tasks", "interface", "packing", "passes", "sampling",
-        "batches", "calculator", "characters", "checkpoint_file", "drawing", "recorded_engine",
-        "numpy_engine.ledger", "numpy_engine.optimizer", "numpy_engine.numpy_policy",
+        "batches", "calculator", "characters", "checkpoint_file", "recorded_engine",
+        "numpy_engine.optimizer", "numpy_engine.numpy_policy",
         "numpy_engine.sampler", "numpy_engine.tables",
         "numpy_engine.threads", "numpy_engine.transformer", "numpy_engine.weights",
     )

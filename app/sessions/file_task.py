@@ -34,14 +34,10 @@ class FileTasks(QObject):
     """Runs one task at a time. If it takes a long time, a message says so and offers to cancel it.
 
     Args:
-        message: ID of the message about a running task.
         abandon: whether a task cancelled by the user is abandoned at once and silently, rather than when it reacts.
-
-    Signals:
-        ended: emitted when the task is over, whether or not it succeeded.
     """
 
-    ended = Signal()
+    ended = Signal()  # a task is over, whether or not it succeeded
 
     def __init__(
         self, messages: MessageBar, message: str, parent: QObject | None = None, *, abandon: bool = False
@@ -61,7 +57,6 @@ class FileTasks(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether a task is running."""
         return self._runner.busy
 
     def when_idle(self, begin: Callable[[], object]) -> None:

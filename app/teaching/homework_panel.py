@@ -1,6 +1,4 @@
-"""The panel for a class's homework: one row per student, and the distribution of predicted answers to the chosen
-question.
-"""
+"""The panel for a class's homework: one row per student, and how often each answer to a question was predicted."""
 
 from __future__ import annotations
 
@@ -46,11 +44,9 @@ class HomeworkPanel(Panel):
 
     Attributes:
         folder: the folder shown or being read; None before the first.
-        table: a table with one row per file.
         question: the combo box that selects the question whose predictions are shown.
         chart: bars that show how often each answer to that question was predicted, and how often it was right.
         said: the label with the progress, the class's predictions, or the reason why the folder cannot be read.
-        choose, save: buttons that request a folder, and a file for the table.
 
     Signals:
         folder_wanted: the user should choose a folder.
@@ -151,7 +147,6 @@ class HomeworkPanel(Panel):
 
 
 def _picture(tally: Mapping[str, Any]) -> BarPicture:
-    """Return bars that show how often each answer was predicted, and how often it was right."""
     counts, right = (np.array(tally[key], dtype=float) for key in ("counts", "right"))
     names = tuple(name if len(name) <= LONGEST else name[: LONGEST - 1] + "…" for name in tally["names"])
     lane = Lane(

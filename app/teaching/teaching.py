@@ -13,15 +13,13 @@ from app.commands.command import Command
 from app.controllers.export import file_name
 from app.part import WindowPart
 from app.settings.files import exists
-from app.teaching.commands.export_entries import export_entries
-from app.teaching.commands.lesson_menu import lesson_commands
-from app.teaching.commands.presenting_menu import presenting_commands
+from app.teaching.commands import teaching_commands
 from app.teaching.controllers.homework import HomeworkController
 from app.teaching.controllers.lessons import LessonController
 from app.teaching.controllers.presenter import Presenter
 from app.teaching.lessons.own import is_lesson_file
 from app.teaching.lessons.recovery import LessonRecovery
-from app.teaching.lessons.saved_state import SavedState
+from app.teaching.lessons.runs import SavedState
 from app.teaching.panel_rows import LESSON
 from app.widgets.door import Door
 from app.widgets.panel import Panel
@@ -41,11 +39,10 @@ SUFFIXES = (".grpo", ".grposession")
 HANDOUTS, PAGES = tr("PDF (*.pdf)"), tr("Web page (*.html)")
 
 
-class Teaching(WindowPart):
+class Teaching(WindowPart, Takeover):
     """The controllers of lessons, presenting and homework in one window.
 
     Attributes:
-        presenter, lessons, lesson_recovery, homework: the controllers, by subject.
         rehearsal: the window of the latest rehearsal; None before the first.
     """
 
@@ -54,32 +51,14 @@ class Teaching(WindowPart):
     def __init__(self, program: Application) -> None:
         super().__init__(program)
         self._program = program
-        window, workspace, paths = program.window, program.workspace, program.paths
-        self.presenter = Presenter(window, workspace, program.look, paths.config / "notes.txt", self)
-        self.lessons = LessonController(
-            window,
-            workspace,
-            program.run_manager,
-            program.controller,
-            program.player,
-            self.presenter.speaker,
-            paths.data / "lessons.json",
-            paths.lessons,
-            self,
-        )
-        self.lesson_recovery = LessonRecovery(
-            self.lessons.player,
-            self.lessons.find,
-            workspace,
-            program.run_manager,
-            program.messages,
-            paths.data,
-            self,
-        )
-        self.homework = HomeworkController(window, self.lessons, self)
+        window, workspace = program.window, program.workspace
+        self.presenter = Presenter(window, workspace, program.look, program.paths.config / "notes.txt", self)
+        self.lessons = LessonController(program, self.presenter.speaker, self)
+        self.lesson_recovery = LessonRecovery(program, self.lessons, self)
+        self.homework = HomeworkController(program, self.lessons, self)
         self.rehearsal: RehearsalWindow | None = None
         program.exports.subject = self._film_subject
-        workspace.mode.takeover = _Shown(self.lessons, self.presenter)
+        workspace.mode.takeover = self
         workspace.mode.size_changed.connect(self.presenter.arrange_later)
         program.preferences.changed.connect(self._on_preferences)
         self.lessons.player.changed.connect(self._on_lesson)
@@ -89,11 +68,13 @@ class Teaching(WindowPart):
     # -- the rows ------------------------------------------------------------------------------------------------------
 
     def commands(self) -> list[Command]:
-        return [
-            *export_entries(self._program, self.lessons, self.ask_handout, self.ask_page, self.ask_simulator),
-            *presenting_commands(self._program, self.presenter, self.lessons),
-            *lesson_commands(self.presenter, self.lessons, self.homework, self.rehearse),
-        ]
+        runs = {
+            "lesson.rehearse": self.rehearse,
+            "export_handout": self.ask_handout,
+            "export_page": self.ask_page,
+            "export_simulator": self.ask_simulator,
+        }
+        return teaching_commands(self._program, self.presenter, self.lessons, self.homework, runs)
 
     def commands_made(self, by_id: Any) -> None:
         self.presenter.speaker.use_commands(by_id)
@@ -174,7 +155,7 @@ class Teaching(WindowPart):
         player = self.lessons.player
         return dataclasses.replace(
             manifest,
-            notes=self.presenter.speaker.text[:LONGEST_NOTES].replace("\0", ""),
+            notes=self.presenter.speaker.notes.toPlainText()[:LONGEST_NOTES].replace("\0", ""),
             lesson="" if player.lesson is None else player.lesson.id,
             lesson_step=0 if player.lesson is None else player.place,
         )
@@ -189,7 +170,7 @@ class Teaching(WindowPart):
     def restore(self, manifest: Manifest) -> bool:
         """Restore the speaker's notes, and open the lesson that was open when the session was saved."""
         if manifest.notes:
-            self.presenter.speaker.set_text(manifest.notes)
+            self.presenter.speaker.notes.set_text(manifest.notes)
             self.presenter.notes.save()
         lesson = self.lessons.find(manifest.lesson) if manifest.lesson else None
         if lesson is not None:
@@ -202,37 +183,33 @@ class Teaching(WindowPart):
         """Ask for a file, and write the students' handout of the open lesson."""
         lesson = self.lessons.player.lesson
         if lesson is not None:
-            suggestion = str(Path.home() / file_name(lesson.title)) + ".pdf"
-            target = self._program.exports.ask_file(tr("Export handout"), suggestion, HANDOUTS)
-            if target is not None:
-                written = tr("{target} holds the handout.").format(target=target)
-                self._program.exporter.begin(target, written, "handout", self.lessons.called, "--force")
+            name, written = file_name(lesson.title) + ".pdf", tr("{target} holds the handout.")
+            self._export(tr("Export handout"), name, HANDOUTS, written, "handout", self.lessons.called)
 
     def ask_page(self) -> None:
         """Ask for a file, and write the open lesson, or the current update, as a self-contained web page."""
-        lesson, exports, exporter = self.lessons.player.lesson, self._program.exports, self._program.exporter
-        suggestion = (
-            exports.suggestion(tr("Page"), ".html")
-            if lesson is None
-            else str(Path.home() / file_name(lesson.title)) + ".html"
-        )
-        target = exports.ask_file(tr("Export page"), suggestion, PAGES)
-        if target is None:
-            return
-        written = tr("{target} holds the page.").format(target=target)
+        lesson, exports, written = self.lessons.player.lesson, self._program.exports, tr("{target} holds the page.")
         if lesson is not None:
-            exporter.begin(target, written, "page", "--lesson", self.lessons.called, "--force")
+            name = file_name(lesson.title) + ".html"
+            self._export(tr("Export page"), name, PAGES, written, "page", "--lesson", self.lessons.called)
             return
-        view = self._program.workspace.view
-        passed = () if view.step.step is None else ("--pass", str(view.step.passed + 1))
-        exporter.start(target, written, "--updates", str(view.cursor.step), *passed, "--force", command="page")
+        target = exports.ask_file(tr("Export page"), exports.suggestion(tr("Page"), ".html"), PAGES)
+        if target is not None:
+            view, written = self._program.workspace.view, written.format(target=target)
+            asked = ["--updates", str(view.cursor.step)]
+            asked += [] if view.step.step is None else ["--pass", str(view.step.passed + 1)]
+            self._program.exporter.start(target, written, *asked, "--force", command="page")
 
     def ask_simulator(self) -> None:
         """Ask for a file, and write the simulator as a self-contained web page."""
-        target = self._program.exports.ask_file(tr("Export simulator"), str(Path.home() / "simulator.html"), PAGES)
+        written = tr("{target} holds the simulator.")
+        self._export(tr("Export simulator"), "simulator.html", PAGES, written, "page", "--simulator")
+
+    def _export(self, title: str, name: str, kind: str, written: str, *arguments: str) -> None:
+        """Ask for a file, and have a process write it with these arguments."""
+        target = self._program.exports.ask_file(title, str(Path.home() / name), kind)
         if target is not None:
-            written = tr("{target} holds the simulator.").format(target=target)
-            self._program.exporter.begin(target, written, "page", "--simulator", "--force")
+            self._program.exporter.begin(target, written.format(target=target), *arguments, "--force")
 
     def _film_subject(self) -> tuple[str, str] | None:
         lesson = self.lessons.player.lesson
@@ -254,29 +231,23 @@ class Teaching(WindowPart):
     def _on_preferences(self) -> None:
         self.lessons.player.reveal.moves = not self._program.preferences.current.reduced_motion
 
-
-class _Shown(Takeover):
-    """The lesson that is open, and presenting mode."""
-
-    def __init__(self, lessons: LessonController, presenter: Presenter) -> None:
-        self._lessons, self._presenter = lessons, presenter
+    # -- what takes over the window ------------------------------------------------------------------------------------
 
     @property
     def lesson(self) -> bool:
-        return self._lessons.is_open
+        return self.lessons.is_open
 
     @property
     def hides_run(self) -> bool:
-        return self._lessons.is_open and not self._lessons.player.shows_run
+        return self.lessons.is_open and not self.lessons.player.shows_run
 
     @property
     def presenting(self) -> bool:
-        return self._presenter.active
+        return self.presenter.active
 
     @property
     def own(self) -> SavedState | None:
-        return self._lessons.player.runs.saved
+        return self.lessons.player.runs.saved
 
     def leave_lesson(self) -> None:
-        if self._lessons.is_open:
-            self._lessons.player.leave()
+        self.lessons.player.leave()

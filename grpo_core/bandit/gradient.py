@@ -49,9 +49,7 @@ def through_softmax(pushed: Array, prob: Array, temperature: Array | float) -> A
 
 
 def needs_distributions(objective: Objective) -> bool:
-    """Return whether the loss depends on the policy's full distributions, not only on the sampled tokens'
-    log-probabilities.
-    """
+    """Return whether the loss depends on full distributions, not only on the sampled tokens' log-probabilities."""
     exact = objective.kl == kl.EXACT and not objective.kl_in_reward and not is_zero(objective.beta)
     return exact or not is_zero(objective.entropy_bonus)
 
@@ -104,7 +102,6 @@ def logit_gradient(
 
     Args:
         step: an update that has its full distributions.
-        passed: number of the pass.
         objective: another objective, for a what-if; by default the update's own.
         given: :func:`grpo_core.recompute.advantage` of that step and objective, if already computed.
 

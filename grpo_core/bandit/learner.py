@@ -153,7 +153,7 @@ def _recorded(settings: Settings, work: Task, done: Update) -> Step:
     )
     rows, prompts, passes = batch.rewards.shape[1], len(work.start), len(done.gradient)
     group, row = _rows(rows, prompts)
-    after, logp = policy.log_probs(state.logits, settings.learner.temperature), done.logp
+    after, logp = policy.log_probs(state.logits, settings.learner.temperature), done.passes.logp
     norms = [_norm(gradient) for gradient in done.gradient]
     measurements = {"grad_norm": norms[0]}
     if settings.learner.resample_dead:
@@ -170,7 +170,7 @@ def _recorded(settings: Settings, work: Task, done: Update) -> Step:
         reward_parts=None if work.parts is None else work.parts(group, tokens[None], mask[None])[0],
         step_rewards=None if batch.step_rewards is None else _first(batch.step_rewards),
         old_logp=_first(logp[0]),
-        ref_logp=_first(done.ref_logp),
+        ref_logp=_first(done.passes.ref_logp),
         sampling_logp=None if batch.sampling_logp is None else _first(batch.sampling_logp),
         logp=np.array([x[0] for x in (*logp, gather(after, done.places))]),
         part=_one_part(passes, rows),
@@ -194,9 +194,7 @@ def _recorded(settings: Settings, work: Task, done: Update) -> Step:
 
 @lru_cache(maxsize=64)
 def _rows(rows: int, prompts: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the prompt of each row and its row id, both (B,) int32. Read-only, since nearly all updates of a run share
-    them.
-    """
+    """Return the prompt of each row and its row id, both (B,) int32. Read-only, because updates share them."""
     group, row = prompt_of(rows, prompts).astype(np.int32), np.arange(rows, dtype=np.int32)
     row.flags.writeable = group.flags.writeable = False
     return group, row
@@ -235,9 +233,7 @@ def _check_finite(step: Step, advantage: np.ndarray, norms: list[float]) -> None
     """Raise :class:`NonFiniteError` naming the first number of the update that is not finite.
 
     Args:
-        step: the update.
         advantage: (1, B) or (1, B, T).
-        norms: norms of the gradient of each pass.
     """
     losses = _losses(step, advantage)
     for passed, norm in enumerate(norms):
@@ -252,9 +248,7 @@ def _check_finite(step: Step, advantage: np.ndarray, norms: list[float]) -> None
 
 
 def _losses(step: Step, advantage: np.ndarray) -> np.ndarray:
-    """Return the loss of every pass (N,), evaluated in one call with the passes as the run axis. ``advantage`` is
-    (1, B) or (1, B, T).
-    """
+    """Return the loss of every pass (N,), with the passes as the run axis. ``advantage`` is (1, B) or (1, B, T)."""
     objective = step.settings.objective
     whole: dict[str, np.ndarray] = {}
     if needs_distributions(objective) and step.dist_logp is not None:
@@ -283,7 +277,6 @@ def _first(x: np.ndarray) -> np.ndarray:
 
 
 def _norm(gradient: np.ndarray) -> float:
-    """Return the Euclidean norm of the first run's gradient."""
     values = gradient[0].ravel()
     with np.errstate(all="ignore"):
         return math.sqrt(np.dot(values, values))

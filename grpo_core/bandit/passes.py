@@ -35,8 +35,6 @@ class Tokens:
         ref_logp: the reference policy's, (R, B, T).
 
     Args:
-        settings: objective and temperature.
-        drawn: the batch's completions.
         where: (R, B, T), flat index of each token in the memory of a table (R, C, A).
         old, ref: log π_old and log π_ref, (R, C, A).
         advantage: (R, B), or (R, B, T).

@@ -47,9 +47,7 @@ class State:
     history: tuple[np.ndarray, ...] = ()
 
     def sampler(self, staleness: int) -> np.ndarray:
-        """Return the logits (R, C, A) of the policy that samples the next batch: from ``staleness`` updates ago, or the
-        oldest available.
-        """
+        """Return the logits (R, C, A) from ``staleness`` updates ago, or the oldest, which sample the next batch."""
         return self.history[min(staleness, len(self.history)) - 1] if staleness and self.history else self.logits
 
 
@@ -58,13 +56,11 @@ class Update:
     """Results of one update of R runs. Lists have one entry per pass, taken before that pass.
 
     Attributes:
-        state: the runs after the update.
-        batch: completions and rewards.
         advantage: (R, B), or (R, B, T) from a critic or from step rewards.
         values: the critic's value before each token (R, B, T), None without a critic.
         ref_dist_logp: (R, C, A).
         places: (R, B, T), flat index of each token in the memory of a table (R, C, A).
-        passes: the object that computed the gradients of the passes.
+        passes: what computed their gradients; it has the log-probabilities of the tokens.
         dist_logp: (R, C, A) each.
         gradient: d loss / d logits, (R, C, A) each.
     """
@@ -79,16 +75,6 @@ class Update:
     dist_logp: list[np.ndarray]
     gradient: list[np.ndarray]
 
-    @property
-    def logp(self) -> list[np.ndarray]:
-        """Log-probabilities of the tokens before each pass, (R, B, T) each."""
-        return self.passes.logp
-
-    @property
-    def ref_logp(self) -> np.ndarray:
-        """The reference policy's log-probabilities of the tokens, (R, B, T)."""
-        return self.passes.ref_logp
-
 
 def never() -> None:
     """Do nothing: a poll that never interrupts."""
@@ -96,7 +82,8 @@ def never() -> None:
 
 def start(work: Task, runs: int) -> State:
     """Return ``runs`` runs before their first update, with the task's starting policy."""
-    logits = _starting_logits(work, runs)
+    table = work.start.reshape(1, -1, work.start.shape[-1])
+    logits = runs_last(np.broadcast_to(table, (runs, *table.shape[1:])))
     return State(step=0, logits=logits, moments=no_moments(logits), critic=np.zeros_like(logits[..., :1]))
 
 
@@ -125,9 +112,7 @@ def update(
 
     Args:
         settings: objective, learner and optimizer; numeric fields can be arrays (R, 1, 1).
-        work: the task.
         state: state of the runs, laid out by ``layout.runs_last``.
-        streams: their random numbers.
         poll: called before each token and each pass; can raise an exception to stop the update.
         batch: an existing batch, for a what-if; by default one is drawn.
         reference: log π_ref (R, C, A) at the temperature, if already computed.
@@ -198,11 +183,6 @@ def _update(
         dist_logp=dists,
         gradient=changes,
     )
-
-
-def _starting_logits(work: Task, runs: int) -> np.ndarray:
-    table = work.start.reshape(1, -1, work.start.shape[-1])
-    return runs_last(np.broadcast_to(table, (runs, *table.shape[1:])))
 
 
 def _compared(

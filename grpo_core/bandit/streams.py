@@ -27,9 +27,6 @@ class Streams:
 
     A single run is computed together with a duplicate that has the same seed: NumPy adds up the numbers of a single
     run in a different order from those of many runs, and a run's last bits must not depend on the other runs.
-
-    Attributes:
-        seeds: (R,), at least two.
     """
 
     def __init__(self, seeds: Sequence[int]) -> None:
@@ -66,9 +63,7 @@ class Streams:
         return runs_first_view(self._block[place])
 
     def again(self, step: int, count: int, attempt: int, runs: np.ndarray) -> np.ndarray:
-        """Return further numbers (n, count) for the runs with the indices ``runs`` (n,), which redraw groups at
-        update ``step`` for the ``attempt``-th time (1, 2, ...).
-        """
+        """Return numbers (n, count) for the ``attempt``-th redrawing (1, 2, ...) by ``runs`` (n,), by index."""
         numbers = np.empty((len(runs), count))
         for row, run in enumerate(runs.tolist()):
             self._fill(numbers[row], run, step, attempt)

@@ -60,7 +60,6 @@ def sample(prob: np.ndarray, task: Task, uniforms: np.ndarray, poll: Callable[[]
 
     Args:
         prob: π (R, C, A).
-        task: provides the transitions.
         uniforms: (R, B, T) in [0, 1), one per token; those of padding are not used.
         poll: called before each token; can raise an exception to stop.
     """
@@ -113,16 +112,12 @@ def _unpadded(rows: int, prompts: int, states: int, runs: int) -> tuple[np.ndarr
 
 
 def _passed(bounds: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """Return the number of ``bounds`` (A − 1, ...) that do not exceed each uniform, int8, which is the sampled
-    action.
-    """
+    """Return the sampled action, the number of ``bounds`` (A − 1, ...) that do not exceed each uniform, int8."""
     return np.asarray((bounds <= u).view(np.int8).sum(axis=0, dtype=np.int8))
 
 
 def _cumulative(prob: np.ndarray) -> np.ndarray:
-    """Return the cumulative probability up to each action except the last, (A − 1, C R). The last action absorbs the
-    rounding error.
-    """
+    """Return the cumulative probability up to each action but the last, which absorbs rounding, (A − 1, C R)."""
     prob = runs_last_view(prob)  # (C, A, R)
     contexts, actions, runs = prob.shape
     total = np.empty((actions - 1, contexts, runs))

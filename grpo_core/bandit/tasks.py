@@ -73,7 +73,6 @@ class LongTask:
 
 
 def task(config: BanditTask) -> Task:
-    """Return the task that ``config`` describes."""
     return TASKS[config.landscape].build(config) if config.landscape in TASKS else _landscape(config)
 
 
@@ -109,9 +108,7 @@ def reward_range(config: BanditTask) -> np.ndarray:
 
 
 def right_actions(config: BanditTask) -> np.ndarray:
-    """Return the right action (counted from 0) at each decision of the chain, (T,). It advances by three from one
-    decision to the next, modulo the number of actions.
-    """
+    """Return the right action, from 0, at each decision of the chain, (T,): three more each time, modulo A."""
     return np.asarray(3 * np.arange(config.max_length) % config.actions)
 
 

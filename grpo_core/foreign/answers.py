@@ -91,8 +91,6 @@ class Sources:
         yield now, None if fresh is None else facts_of(fresh), goes_on
 
     def table(self) -> dict[str, Answer]:
-        """Return all supported requests, by name."""
-
         def of_source(kind: Any, read: Callable[..., object]) -> Answer:
             def answered(number: int, *arguments: object, poll: Poll) -> Iterator[object]:
                 yield read(self._sources[number], *arguments)
@@ -132,7 +130,6 @@ def enclosed(path: str, scratch: str | None, space: int, *, poll: Poll) -> Itera
 
 
 def facts_of(source: Source) -> Facts:
-    """Return facts about a source, without its updates."""
     return {
         "path": str(source.path),
         "title": source.title,
@@ -216,7 +213,6 @@ def kind_of_reply(what: str) -> Any:
 
 
 def serve(connection: Connection) -> None:
-    """Serve requests from ``connection`` until it closes."""
     table = {what: guarded(asked) for what, asked in {**Sources().table(), **files_table()}.items()}
     answer(connection, table, pack_bounded, unpacked)
 
@@ -280,7 +276,6 @@ def pack_bounded(value: object) -> tuple[Tree, Sequence[bytes]]:
 
 
 def _characters(tree: Tree) -> int:
-    """Return the number of characters in the strings of a tree."""
     match tree:
         case str():
             return len(tree)

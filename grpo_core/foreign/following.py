@@ -63,7 +63,6 @@ def _facts(path: Path) -> Iterator[tuple[str, int, int]]:
 
 
 def _goes_on(before: Source, fresh: Source) -> bool:
-    """Return whether ``fresh`` begins with the updates of ``before``."""
     if list(fresh.labels[: len(before)]) != list(before.labels):
         return False
     files, files_now = getattr(before, "steps", None), getattr(fresh, "steps", None)

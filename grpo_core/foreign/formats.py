@@ -45,7 +45,6 @@ def open_source(path: Path, *, index: Path | None = None, columns: str = "") -> 
     """Open the recorded run in a file or folder.
 
     Args:
-        path: path of the file or folder.
         index: folder in the user's cache for line indexes of large files; with it, such a file can be
             :attr:`~grpo_core.foreign.recording.Source.partial` at first.
         columns: what columns of the user's own mean, ``my_col=reward,...``; empty if it is known.

@@ -17,7 +17,6 @@ class Foreign:
     """A kind of bytes that come from other people.
 
     Attributes:
-        name: what they are.
         requests: the requests to the process for untrusted files that read it
             (:func:`grpo_core.foreign.answers.files_table`); empty if only limited parsers read it.
         modules: modules, or packages with a dot at the end, that parse it, in that process if there are requests.

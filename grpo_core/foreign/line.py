@@ -56,9 +56,16 @@ class ReaderProcess(Asked):
     ) -> Iterator[Any]:
         from grpo_core.foreign.answers import kind_of_reply
 
+        def killing() -> None:
+            try:
+                poll()
+            except BaseException:
+                self.kill()  # its result is no longer needed, and it may not notice that
+                raise
+
         kind = kind_of_reply(what)
         try:
-            for result in super().results(what, arguments, poll, seconds):
+            for result in super().results(what, arguments, killing, seconds):
                 if not fits(result, kind):
                     raise self.malformed(type(result).__name__)
                 yield result
@@ -99,9 +106,7 @@ class Line:
     """Requests to the process of one source, from any number of threads, handled one at a time.
 
     Attributes:
-        path: path of the source.
-        poll: called while waiting; an exception raised by it cancels the request.
-        opened: results of the preliminary requests, by the first argument of each.
+        opened: results of the requests to open the source in a restarted process, by the first argument of each.
         processes: list that contains the process that reads the source; empty before the first request.
     """
 
@@ -117,7 +122,6 @@ class Line:
         """Prepare the connection without starting a process.
 
         Args:
-            path: path of the source.
             scratch: a folder to which the process writes.
             take: function that returns a process without a source.
             patience: function that returns how many seconds in total the calling thread can wait; None for no limit.
@@ -133,14 +137,12 @@ class Line:
         self.opened: dict[int, object] = {}
         self._end = weakref.finalize(self, _end, self.processes)
 
-    def ask(self, what: str, *arguments: object, before: Sequence[tuple[str, Sequence[object]]] = ()) -> Any:
+    def ask(self, what: str, *arguments: object, opening: tuple[Any, ...] = ()) -> Any:
         """Return the single result of a request.
 
         Args:
-            what: name of the request.
-            arguments: arguments of the request.
-            before: preliminary requests to a restarted process; their results are stored in :attr:`opened` by their
-                first arguments.
+            opening: arguments of a request to open the source, which comes first in a restarted process; its result is
+                stored in :attr:`opened` by the first of them.
 
         Raises:
             LateError: the calling thread cannot wait for the result.
@@ -149,14 +151,14 @@ class Line:
         patience = self._patience()
         if patience is None:
             with self._lock:
-                result = self._asked(what, arguments, before, None)
+                result = self._asked(what, arguments, opening, None)
             self._late = False
             return result
         end = time.monotonic() + patience
         if self._late or not self._lock.acquire(timeout=patience):
             raise self._too_late()
         try:
-            return self._asked(what, arguments, before, end)
+            return self._asked(what, arguments, opening, end)
         finally:
             self._lock.release()
 
@@ -170,9 +172,7 @@ class Line:
             finally:
                 self._lock.release()
 
-    def _asked(
-        self, what: str, arguments: Sequence[object], before: Sequence[tuple[str, Sequence[object]]], end: float | None
-    ) -> Any:
+    def _asked(self, what: str, arguments: Sequence[object], opening: tuple[Any, ...], end: float | None) -> Any:
         process = self.processes[0] if self.processes else None
         now = _files_of(self.path)
         if process is None or not process.usable or process.has_ended or now != self._read_from:
@@ -181,22 +181,16 @@ class Line:
             process, self._read_from = self._take(), now
             self.processes.append(process)
             process.read(self.path, self._scratch)
-        for first, known in before:
-            if known[0] not in self.opened:
-                self.opened[int(str(known[0]))] = self._result(process, first, known, end)
+        if opening and opening[0] not in self.opened:
+            self.opened[opening[0]] = self._result(process, "open", opening, end)
         return self._result(process, what, arguments, end)
 
     def _result(self, process: ReaderProcess, what: str, arguments: Sequence[object], end: float | None) -> Any:
         def poll() -> None:
             if end is not None and time.monotonic() > end:
-                process.kill()
                 self._late = True
                 raise self._too_late()
-            try:
-                self.poll()
-            except BaseException:
-                process.kill()  # its current result is no longer needed, and it may not notice that
-                raise
+            self.poll()
 
         results = process.results(what, arguments, poll, self._silence + size_of(self.path) / SPEED)
         found = [*islice(results, 2)]

@@ -42,5 +42,4 @@ def _built(kind: type[Any], plain: Any) -> Any:
 
 
 def _fixed(value: Any) -> Any:
-    """Convert lists to tuples."""
     return tuple(map(_fixed, value)) if isinstance(value, list) else value

@@ -26,13 +26,7 @@ _TIOCSTI, _F_SETOWN = 0x5412, 8
 
 
 def probe(path: str, secret: str, *, poll: Poll) -> Iterator[dict[str, str]]:
-    """Yield the outcome of each attempt: :data:`REFUSED`, :data:`DONE`, or another error.
-
-    Args:
-        path: the file that this process may read.
-        secret: a file of the user's that it may not read.
-        poll: not called.
-    """
+    """Yield the outcome of each attempt: :data:`REFUSED`, :data:`DONE`, or another error."""
     yield {name: tried(attempt) for name, attempt in attempts(Path(path), Path(secret)).items()}
 
 
@@ -88,7 +82,6 @@ def attempts(path: Path, secret: Path) -> dict[str, Callable[[], object]]:
 
 
 def tried(attempt: Callable[[], object]) -> str:
-    """Return the outcome of an attempt."""
     try:
         attempt()
     except PermissionError:
@@ -137,7 +130,6 @@ def said() -> str:
 
 
 def table(outcomes: dict[str, str]) -> list[str]:
-    """Return the outcomes as lines of a table."""
     wide = max(map(len, outcomes))
     wrong = failures(outcomes)
     return [f"{name:{wide}}  {outcome}{' (!)' if name in wrong else ''}" for name, outcome in outcomes.items()]

@@ -51,7 +51,6 @@ class Readers:
         """Create readers without starting a process.
 
         Args:
-            own_process: whether to start processes.
             window: whether the main thread draws a window; it then waits only briefly, and a spare process is kept.
             silence: seconds without a message after which a process is considered hung.
             columns: what columns of the user's own mean (:func:`grpo_core.foreign.formats.open_source`).
@@ -112,8 +111,6 @@ class Readers:
 
         Args:
             what: a name in :func:`grpo_core.foreign.answers.files_table`.
-            path: path of the file or folder.
-            arguments: further arguments.
             poll: called while waiting; an exception raised by it cancels the request.
             scratch: the folder to which the process can write; by default one that is deleted afterwards.
             space: number of bytes that it can write there (:meth:`grpo_core.foreign.line.ReaderProcess.read`).
@@ -131,16 +128,8 @@ class Readers:
         try:
             with tempfile.TemporaryDirectory(prefix="grpo-lab-reader-", ignore_cleanup_errors=True) as own:
                 process.read(path, Path(own) if scratch is None else scratch, space)
-
-                def given_up() -> None:
-                    try:
-                        poll()
-                    except BaseException:
-                        process.kill()
-                        raise
-
                 silence = self._silence + size_of(path) / SPEED
-                yield from process.results(what, (str(path), *arguments), given_up, silence)
+                yield from process.results(what, (str(path), *arguments), poll, silence)
         finally:
             process.kill()
             process.close()
@@ -190,7 +179,6 @@ class Readers:
         return bool(converted)
 
     def close(self) -> None:
-        """End every process."""
         with self._lock:
             self._closed = True
             spare, self.spare = self.spare, None

@@ -105,8 +105,6 @@ class Source:
     """A recorded run: the base class of every importer's. Positions are counted from 1.
 
     Attributes:
-        path: the file or folder.
-        title: title of the run.
         settings: the settings of the training; the task is a recorded one.
         labels: the trainer's number of each update.
         notes: notes on what is damaged, repeated, missing or skipped; empty if the source is complete.

@@ -46,15 +46,13 @@ class RemoteSource(Source):
         """Wrap one state of a source.
 
         Args:
-            line: connection to the process.
             asked: the requested path.
             index: folder of the user's cache for indexes of large files.
-            number: number of this state of the source.
             facts: facts reported by the process (:func:`grpo_core.foreign.answers.facts_of`), of checked types.
             columns: what columns of the user's own mean (:func:`grpo_core.foreign.formats.open_source`).
         """
         self._line, self._number = line, number
-        self._opening = ("open", (number, str(asked), None if index is None else str(index), columns))
+        self._opening = number, str(asked), None if index is None else str(index), columns
         self._asked_for, self._index_folder, self.columns = asked, index, columns
         self._read = False
         self.path, self.title, self.partial = Path(facts["path"]), shortened(facts["title"]), facts["partial"]
@@ -73,7 +71,6 @@ class RemoteSource(Source):
 
     @cached_property
     def vocabulary(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The text of each token by token ID, (V,)."""
         return tuple(self._ask("vocabulary"))
 
     def step(self, position: int) -> Step:
@@ -126,7 +123,7 @@ class RemoteSource(Source):
         return cast(T, self._ask(what, position))
 
     def _ask(self, what: str, *arguments: object) -> Any:
-        result = self._line.ask(what, self._number, *arguments, before=[self._opening])
+        result = self._line.ask(what, self._number, *arguments, opening=self._opening)
         self._check_same()
         return result
 

@@ -41,7 +41,6 @@ class ToolCall:
     """A tool call.
 
     Attributes:
-        name: name of the tool.
         arguments: the arguments as the model wrote them, usually JSON.
         id: identifier with which the result refers to the call, if any.
     """
@@ -59,7 +58,6 @@ class Turn:
         role: the speaker: "system", "user", "assistant", "tool", or another name used by the source.
         text: the text; empty for a tool call without text.
         reasoning: what the model wrote before the text, if the source records it separately.
-        calls: the tool calls.
         tool: name of the tool that returned this result; empty if unknown, or if the message is not a tool's result.
         sampled: whether the policy wrote the message; None if unknown.
         tokens: number of tokens that the message adds to the sequence, including those of the chat template.
@@ -123,7 +121,6 @@ class Trajectory:
 
     @property
     def called(self) -> int:
-        """Number of tool calls."""
         return sum(len(turn.calls) for turn in self.turns)
 
     @property
@@ -151,7 +148,6 @@ def turn_of(message: Mapping[str, Any], **measured: Any) -> Turn:
 
     Args:
         message: message with ``role``, and ``content`` or ``tool_calls``.
-        measured: further fields of the turn.
 
     Raises:
         LookupError: the message has no role, or neither content nor calls.

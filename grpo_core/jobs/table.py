@@ -65,9 +65,7 @@ def ledger(*, poll: Poll) -> Iterator[dict[str, object]]:
     learner = LanguageLearner(language_settings(), cancelled=given_up(poll), make_policy=ENGINES[engine])
     next(learner)
     if engine == NUMPY:
-        from grpo_core.lm.numpy_engine import ledger as arrays
-
-        yield {"blocks": arrays.counted(learner.policy), "held": None, "allocated": None}
+        yield {"blocks": learner.policy.counted(), "held": None, "allocated": None}
         return
     from grpo_core.lm import ledger as counting
 

@@ -46,8 +46,6 @@ class Answering:
         """Answer a question.
 
         Args:
-            question: the question.
-            step: the update that the question is about.
             history: the consecutive updates that end with the one before ``step``; empty for the first update.
             cancelled: returns True to stop with ``Cancelled``.
 
@@ -88,8 +86,6 @@ def asked(question: Question, step: Step, encoded: Callable[[str], np.ndarray]) 
     """Return the tokens of a question's prompt, (1, T_prompt), −1 in padding, and of its completion, (L,).
 
     Args:
-        question: the question.
-        step: the update that the question is about.
         encoded: maps text to its tokens, including the end-of-sequence token.
 
     Raises:

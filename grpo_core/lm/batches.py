@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -12,44 +12,57 @@ from grpo_core.advantages import equal_rewards
 from grpo_core.config import Settings
 from grpo_core.lm import calculator
 from grpo_core.lm import rewards as rules
-from grpo_core.lm.drawing import Drawing
 from grpo_core.lm.interface import Poll, ReadRows, Sampling, SamplingRequest, Table
 from grpo_core.lm.packing import distinct_rows
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.rewards import PromptSource
+from grpo_core.progress import Written
+from grpo_core.record import Step
 
 ATTEMPTS = 10
 """Maximum number of times that a dead group is redrawn (DAPO, arXiv:2503.14476)."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Drawn:
-    """The batch that an update learns from.
+class Drawing:
+    """The completions sampled so far. Nothing is copied until a group is read."""
 
-    Attributes:
-        prompts: (P,).
-        prompt_tokens: (P, T_prompt), −1 in padding.
-        tokens, logp: (B, T), tokens of the completions and their log-probabilities as computed by the sampler.
-        there: (B, T) boolean, True for real tokens.
-        mask: (B, T) boolean, True for tokens that the loss counts.
-        parts: (B, K), parts of the reward before weighting.
-        rewards: (B,).
-        row_id: (B,), different for the completions of each attempt.
-        redrawn: number of groups that were redrawn.
-        watched: (W, T), likeliest completions of the watched prompts, −1 in padding.
-    """
+    def __init__(self, group_size: int) -> None:
+        self._size = group_size
+        self._places: dict[int, tuple[np.ndarray, ReadRows, slice]] = {}
 
-    prompts: tuple[Prompt, ...]
-    prompt_tokens: np.ndarray
-    tokens: np.ndarray
-    there: np.ndarray
-    mask: np.ndarray
-    logp: np.ndarray
-    parts: np.ndarray
-    rewards: np.ndarray
-    row_id: np.ndarray
-    redrawn: int
-    watched: np.ndarray
+    def begin(self, groups: np.ndarray, prompt_tokens: np.ndarray, read: ReadRows) -> None:
+        """Register the completions of ``groups``, which are about to be sampled. They replace earlier ones of the same
+        groups.
+
+        Args:
+            groups: (n,) indices of the groups, in the order of the sampler's rows.
+            prompt_tokens: (at least n, T_prompt), tokens of their prompts, −1 in padding.
+        """
+        for place, group in enumerate(groups.tolist()):
+            rows = slice(place * self._size, (place + 1) * self._size)
+            self._places[group] = prompt_tokens[place], read, rows
+
+    def written(self, group: int) -> Written | None:
+        """Return the tokens of the completions of ``group`` sampled so far, or None if the update has no such group."""
+        if group not in self._places:
+            return None
+        prompt, read, rows = self._places[group]
+        tokens, mask, stopped = read(rows)
+        return Written(
+            group=group,
+            prompt=tuple(prompt[prompt >= 0].tolist()),
+            completions=tuple(tuple(own[kept].tolist()) for own, kept in zip(tokens, mask, strict=True)),
+            ended=tuple((stopped | mask.all(axis=-1)).tolist()),
+        )
+
+    def shares(self) -> tuple[float, ...]:
+        """Return the share of each group that has been written, (P,), in order of index."""
+        return tuple(self._share(*self._places[group][1:]) for group in sorted(self._places))
+
+    @staticmethod
+    def _share(read: ReadRows, rows: slice) -> float:
+        _, mask, stopped = read(rows)
+        return float(np.where(stopped, 1.0, mask.mean(axis=-1)).mean())
 
 
 def stream(seed: int, step: int, use: int) -> np.random.Generator:
@@ -59,9 +72,9 @@ def stream(seed: int, step: int, use: int) -> np.random.Generator:
 
 def draw(
     settings: Settings, policy: Sampling, source: PromptSource, step: int, poll: Poll, drawing: Drawing | None = None
-) -> Drawn:
-    """Draw the batch of update ``step`` under the current policy. ``drawing`` gives access to the completions during
-    sampling.
+) -> Step:
+    """Draw the batch of update ``step`` under the current policy: its record without the passes, with the sampler's
+    log-probabilities as the old ones. ``drawing`` gives access to the completions during sampling.
 
     Raises:
         GrpoError: a completion could not be scored.
@@ -71,9 +84,7 @@ def draw(
     drawing = Drawing(group) if drawing is None else drawing
 
     def sampled(number: int, groups: np.ndarray, prompts: list[Prompt], watched: Sequence[Prompt] = ()) -> Table:
-        """Sample G completions of each of ``prompts``, those of ``groups``, and the likeliest one of each of
-        ``watched``.
-        """
+        """Sample G completions of each prompt, those of ``groups``, and the likeliest of each watched one."""
         rows = np.arange(len(prompts) * group + len(watched))
         greedy = rows >= len(prompts) * group
         prompt_of = np.where(greedy, rows - len(prompts) * (group - 1), rows // group)
@@ -107,24 +118,35 @@ def draw(
         redrawn += len(dead)
     used = max(int(mask.sum(axis=-1).max()), 1)  # T of the record: the longest completion that was drawn
     rows_of = np.arange(len(tokens), dtype=np.int32)
-    return Drawn(
-        prompts=tuple(prompts),
-        prompt_tokens=policy.encoded(prompts),
-        tokens=tokens[:, :used],
-        there=mask[:, :used],
-        mask=calculator.counted(task, tokens[:, :used], mask[:, :used]),
-        logp=logp[:, :used],
-        parts=parts,
-        rewards=rewards,
+    tokens, mask, logp = tokens[:, :used], mask[:, :used], logp[:, :used]
+    return Step(
+        step=step,
+        settings=settings,
+        group=rows_of // group,
         row_id=attempt.repeat(group) * len(tokens) + rows_of,
-        redrawn=redrawn,
-        watched=_smallest(seen),
+        tokens=tokens,
+        **masks(calculator.counted(task, tokens, mask), mask),
+        rewards=rewards,
+        reward_parts=parts,
+        part_names=task.part_names,
+        old_logp=logp,
+        sampling_logp=logp,
+        logp=logp[None],
+        part=np.zeros((learner.mu, len(tokens)), dtype=np.int32),
+        prompt_tokens=policy.encoded(prompts),
+        watched_tokens=_smallest(seen),
+        measurements={"resampled": float(redrawn)} if learner.resample_dead else {},
     )
+
+
+def masks(counted: np.ndarray, there: np.ndarray) -> dict[str, Any]:
+    """Return the fields of a step that mark which tokens exist and which of them the loss counts, (B, T) each."""
+    return {"mask": counted, "present": None if np.array_equal(counted, there) else there}
 
 
 def measured(settings: Settings, policy: Sampling, source: PromptSource, step: int, poll: Poll) -> dict[str, float]:
     """Return the share of correct answers to the held-out prompts: with greedy decoding, and with one sample each."""
-    prompts = source.held_out()
+    prompts = source.held_out
     count = len(prompts)
     places, numbers = np.arange(2 * count), stream(settings.seed, step, 63)
     tokens, mask, _ = _completed(settings, policy, prompts, places % count, places < count, numbers, poll)
@@ -155,12 +177,8 @@ def _completed(
     """Sample one completion per row.
 
     Args:
-        settings: temperature, maximum length, and the environment.
-        policy: the policy that is sampled.
-        prompts: the prompts.
         prompt_of: (B,), the prompt of each row.
         likeliest: (B,) boolean, rows that take the likeliest tokens. The others draw from ``numbers``, in order.
-        numbers: the random generator.
         poll: called before every token.
         begin: receives the tokens of all prompts, and a function that reads the rows during sampling.
     """
@@ -182,9 +200,7 @@ def _completed(
 
 
 def _smallest(tokens: np.ndarray) -> np.ndarray:
-    """Convert ``tokens`` to int8 if they fit, otherwise to int32. The character model's tokens fit, and older run files
-    store them as int8.
-    """
+    """Convert ``tokens`` to int8 if they fit, as in older run files, otherwise to int32."""
     return tokens.astype(np.int8 if tokens.max(initial=0) <= np.iinfo(np.int8).max else np.int32)
 
 

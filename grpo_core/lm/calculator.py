@@ -33,9 +33,7 @@ def calculated(call: str) -> str:
 
 
 def expression(numbers: np.random.Generator) -> str:
-    """Return a random product of two two-digit numbers, or a product plus or minus a number, whose value is not
-    negative.
-    """
+    """Return a random product of two-digit numbers, or a product plus or minus a number, not negative."""
     if numbers.random() < 0.5:
         return f"{numbers.integers(12, 100)}*{numbers.integers(12, 100)}"
     while True:
@@ -46,7 +44,7 @@ def expression(numbers: np.random.Generator) -> str:
 
 
 def drawn(numbers: np.random.Generator, *, held_out: bool = False) -> Prompt:
-    """Return a random prompt. One in eight is held out, and no prompt is both held out and trained on."""
+    """Return a random prompt. One in eight is held out, and never trained on."""
     while True:
         text = expression(numbers)
         if is_held_out(text) == held_out:
@@ -69,9 +67,7 @@ class Calculator:
         self._calls = calls
 
     def reply(self, tokens: np.ndarray) -> list[int] | None:
-        """Return the tool's tokens after a completion (L,) whose last token the model wrote, or None if the completion
-        ends there.
-        """
+        """Return the tool's tokens after a completion (L,) whose last token the model wrote. None if it ends there."""
         if VOCABULARY[tokens[-1]] != CLOSE:
             return []
         text = decode(tokens)
@@ -82,7 +78,6 @@ class Calculator:
 
 
 def environment(task: LanguageTask) -> Calculator | None:
-    """Return the tool of ``task``, or None if it has no tool."""
     return Calculator(task.calls) if task.has_tool else None
 
 
@@ -137,7 +132,6 @@ def verdict(prompt: Prompt, text: str, *, ended: bool = True) -> Verdict:
 
 
 def calls(text: str) -> int:
-    """Return the number of calls that the tool answered."""
     return sum(bool(answered) for _, answered in exchanges(text))
 
 

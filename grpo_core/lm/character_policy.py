@@ -8,9 +8,9 @@ import torch
 from grpo_core.config import Settings
 from grpo_core.config.language import SLOW_BFLOAT16
 from grpo_core.errors import SettingsError
-from grpo_core.lm.characters import TrainedCharacters
+from grpo_core.lm.characters import Characters
 from grpo_core.lm.checkpoint import device_named, started
-from grpo_core.lm.interface import Poll, SamplingRequest, Scores, Table
+from grpo_core.lm.interface import SamplingRequest, Scores, Table
 from grpo_core.lm.model import Transformer
 from grpo_core.lm.passes import Loss
 from grpo_core.lm.sampler import sample
@@ -18,13 +18,8 @@ from grpo_core.lm.scoring import Layout, layout, score
 from grpo_core.lm.trained_weights import Kept, TrainedWeights
 
 
-class CharacterPolicy(TrainedWeights, TrainedCharacters[Layout]):
+class CharacterPolicy(TrainedWeights, Characters):
     """The trainable policy of a run without a model folder (:class:`grpo_core.lm.interface.LanguagePolicy`).
-
-    Attributes:
-        model: the policy.
-        reference: the model with the weights at the start of the run.
-        critic: (D + 1,), weights of a linear value function of the stream, and its bias.
 
     Raises:
         SettingsError: the device or the precision cannot be used.
@@ -41,41 +36,22 @@ class CharacterPolicy(TrainedWeights, TrainedCharacters[Layout]):
         super().__init__(list(self.model.parameters()), critic, settings.optimizer)
 
     def sample(self, request: SamplingRequest) -> Table:
-        """Sample one completion per row."""
-        return sample(self.model, request, self.graphs).table
+        return sample(self.model, request, self.graphs)
 
     def batch(
         self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, present: np.ndarray | None = None
     ) -> Layout:
-        """Pack the batch, so that nothing is computed twice."""
         return layout(prompt_tokens, tokens, mask, self.device, present)
 
-    def score(
-        self,
-        batch: Layout,
-        temperature: float,
-        poll: Poll,
-        *,
-        against_reference: bool = False,
-        first: Scores | None = None,
-    ) -> Scores:
-        """Score the batch under the current policy, without gradients."""
+    def scored(self, batch: Layout, temperature: float, *, by_reference: bool = False) -> Scores:
         with torch.no_grad():
-            return score(self.model, batch, temperature)
+            return score(self.reference if by_reference else self.model, batch, temperature)
 
-    def score_reference(self, batch: Layout, temperature: float, poll: Poll) -> Scores:
-        """Score the batch under the weights at the start of the run."""
-        with torch.no_grad():
-            return score(self.reference, batch, temperature)
+    def forward(self, batch: Layout, temperature: float) -> Scores:
+        return score(self.model, batch, temperature)
 
-    def forward(self, place: Layout, temperature: float) -> Scores:
-        """Score the batch under the current policy, recorded by autograd."""
-        return score(self.model, place, temperature)
-
-    def backward(self, place: Layout, temperature: float, loss: Loss) -> None:
-        """Compute d loss / d weights with autograd."""
+    def backward(self, loss: Loss, temperature: float) -> None:
         loss.terms.loss.backward()
 
     def kept_for(self, settings: Settings) -> Kept:
-        """Return a snapshot for undoing the next update."""
         return self.kept()

@@ -43,8 +43,6 @@ def read_checkpoint(
     """Read the weights at ``path``, as float32, and the file's metadata.
 
     Args:
-        path: path of the file.
-        size: size of the model that the weights are for.
         expected: name -> shape of its tensors.
 
     Raises:

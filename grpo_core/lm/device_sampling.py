@@ -85,9 +85,7 @@ def inverse(dist: Tensor, chance: Tensor) -> Tensor:
 
 
 def passed(cumulative: Tensor, chance: Tensor) -> Tensor:
-    """Return the index (n,) at which each row of ``cumulative`` (n, V) exceeds ``chance`` (n,) times the row's last
-    entry.
-    """
+    """Return the index (n,) at which a row of ``cumulative`` (n, V) exceeds ``chance`` (n,) times its last entry."""
     found = torch.searchsorted(cumulative, chance[:, None] * cumulative[:, -1:], right=True)
     return found[:, 0].clamp_(max=cumulative.shape[1] - 1)
 
@@ -114,9 +112,6 @@ class TokenStep:
     Args:
         begun: rows of the model; their sizes are used, not their contents.
         size: (n, T, S), the number of rows, their maximum length, and the number of columns of the cache.
-        temperature: divides the logits.
-        ends: tokens that end a completion.
-        kind: dtype in which probabilities are summed.
 
     Attributes:
         logits: (n, V), of the next token of each row.
@@ -167,14 +162,12 @@ class TokenStep:
         self.draw()
 
     def advance(self, tokens: Tensor) -> None:
-        """Append ``tokens`` (n,), one to each row."""
         self._bias.index_fill_(3, self._column, 0.0)
         self.logits.copy_(self._decode(tokens, self._positions, self._tables, self._bias, self._column))
         self._positions.add_(1)
         self._column.add_(1)
 
     def draw(self) -> None:
-        """Draw the next token of every row."""
         token, logp = next_token(self.logits, self._temperature, self._best, self._chance.index_select(0, self._t)[0])
         ended = ~self.going
         self.tokens.index_copy_(0, self._t, token.masked_fill(ended, -1).int()[None])
@@ -302,7 +295,6 @@ class Completions:
     Args:
         shape: (B, T), where T is the maximum length.
         ends: tokens that end a completion.
-        device: the device that stores them.
     """
 
     def __init__(self, shape: tuple[int, int], ends: tuple[int, ...], device: torch.device) -> None:
@@ -330,11 +322,8 @@ class Completions:
 
         Args:
             places: row indices of the completions, (b,).
-            rows: the prompts.
             order: the prompt of each completion, (b,).
             request: the request for these completions alone.
-            kind: dtype in which probabilities are summed.
-            graphs: graphs of the model; None to use none.
         """
         prompt_of = sent(order.astype(np.int64), self._device)
         found = None if graphs is None else graphs.of(rows, request, self._ends, kind)
@@ -401,4 +390,4 @@ class Completions:
         """Return all completions, copied to the host at once."""
         tokens, logp = torch.stack([self._tokens, self._logp.view(torch.int32)]).cpu().numpy().transpose(0, 2, 1)
         mask = tokens >= 0
-        return np.where(mask, tokens, 0), mask, np.ascontiguousarray(logp).view(np.float32)
+        return Table(np.where(mask, tokens, 0), mask, np.ascontiguousarray(logp).view(np.float32))

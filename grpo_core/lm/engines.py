@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from grpo_core.config import Settings
-from grpo_core.lm.interface import LanguagePolicy, Scores
+from grpo_core.lm.interface import LanguagePolicy
 from grpo_core.lm.recorded_engine import NUMPY, TORCH, engine_of
 from grpo_core.record import Step
 
-CharacterPolicy = LanguagePolicy[Any, Scores]
-MakePolicy = Callable[[Settings], CharacterPolicy]
+MakePolicy = Callable[[Settings], LanguagePolicy]
 
 
-def torch_policy(settings: Settings) -> CharacterPolicy:
+def torch_policy(settings: Settings) -> LanguagePolicy:
     """Create the model in torch.
 
     Raises:
         ImportError: torch is not installed, or cannot be loaded.
         SettingsError: the settings need something that is not available.
     """
-    from grpo_core.lm.character_policy import CharacterPolicy as TorchPolicy
+    from grpo_core.lm.character_policy import CharacterPolicy
 
-    return TorchPolicy(settings)
+    return CharacterPolicy(settings)
 
 
-def numpy_policy(settings: Settings) -> CharacterPolicy:
+def numpy_policy(settings: Settings) -> LanguagePolicy:
     """Create the model in NumPy.
 
     Raises:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -31,14 +31,6 @@ Drafts = Callable[[np.ndarray, np.ndarray | None], Step]
 """Function of (log-probabilities before the first pass (B, T), a critic's values (B, T)) that returns the part of the
 update known at that point: everything that its advantages depend on.
 """
-
-
-class Scored(Protocol):
-    """Results of a forward pass over a batch, with policy-specific measurements."""
-
-    @property
-    def logp(self) -> Array:
-        """(B, T) log-probabilities of the sampled tokens. 0 in padding."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,10 +63,14 @@ class Environment(Protocol):
         """
 
 
-Table = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Completions, (B, T) each: tokens, including the end-of-sequence token, 0 in padding; mask; the sampler's
-log-probabilities.
-"""
+class Table(NamedTuple):
+    """Completions, (B, T) each, 0 in padding: tokens, including the end-of-sequence token, the mask, and the sampler's
+    log-probabilities, float32.
+    """
+
+    tokens: np.ndarray
+    mask: np.ndarray
+    logp: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -113,7 +109,6 @@ class SamplingRequest:
         return np.zeros(len(self.uniforms), bool) if self.likeliest is None else self.likeliest
 
     def only(self, rows: np.ndarray) -> SamplingRequest:
-        """Return the request for some rows."""
         return replace(self, prompt_of=self.prompt_of[rows], uniforms=self.uniforms[rows], likeliest=self.greedy[rows])
 
 
@@ -130,12 +125,8 @@ class Sampling(Protocol):
         """Sample one completion per row."""
 
 
-BatchT = TypeVar("BatchT")
-ScoresT = TypeVar("ScoresT", bound=Scored)
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Passes(Generic[ScoresT]):
+class Passes:
     """Results of the passes over a batch.
 
     Attributes:
@@ -145,12 +136,16 @@ class Passes(Generic[ScoresT]):
     """
 
     draft: Step
-    scores: list[ScoresT]
+    scores: list[Any]
     norm: float
 
 
-class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
-    """A trainable language model with its frozen reference and the optimizer's state."""
+class LanguagePolicy(Sampling, Protocol):
+    """A trainable language model with its frozen reference and the optimizer's state.
+
+    Each kind of policy has its own format of a batch and of its scores, whose ``logp`` are the log-probabilities of the
+    sampled tokens, (B, T), 0 in padding.
+    """
 
     @property
     def engine(self) -> str:
@@ -174,7 +169,7 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
 
     def batch(
         self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, present: np.ndarray | None = None
-    ) -> BatchT:
+    ) -> Any:
         """Convert prompts (P, T_prompt) and completions (B, T) to this policy's batch format.
 
         Args:
@@ -186,18 +181,16 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
 
     def score(
         self,
-        batch: BatchT,
+        batch: Any,
         temperature: float,
         poll: Poll,
         *,
         against_reference: bool = False,
-        first: ScoresT | None = None,
-    ) -> ScoresT:
+        first: Any = None,
+    ) -> Any:
         """Score the batch under the current policy, without gradients.
 
         Args:
-            batch: the batch to score.
-            temperature: divides the logits.
             poll: called before every chunk of rows with its number and the number of chunks.
             against_reference: whether to measure the distance from the reference if it cannot be computed from the
                 record.
@@ -205,18 +198,18 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
                 distributions are not recorded.
         """
 
-    def score_reference(self, batch: BatchT, temperature: float, poll: Poll) -> ScoresT:
+    def score_reference(self, batch: Any, temperature: float, poll: Poll) -> Any:
         """Score the batch under the reference."""
 
     def train(
         self,
         settings: Settings,
-        batch: BatchT,
-        reference: ScoresT | None,
+        batch: Any,
+        reference: Any,
         draft: Drafts,
         poll: Poll,
         number: int,
-    ) -> Passes[ScoresT]:
+    ) -> Passes:
         """Run all passes of update ``number``, which change the policy.
 
         ``poll`` is called several times in each pass, with the pass's number and the number of passes.
@@ -225,15 +218,13 @@ class LanguagePolicy(Sampling, Protocol[BatchT, ScoresT]):
             NonFiniteError: a loss or a gradient is not finite.
         """
 
-    def recorded_before(self, batch: BatchT, reference: ScoresT | None) -> dict[str, Any]:
+    def recorded_before(self, batch: Any, reference: Any) -> dict[str, Any]:
         """Return the fields of :class:`~grpo_core.record.Step` that are known before the first pass."""
 
-    def recorded_after(
-        self, objective: Objective, batch: BatchT, scores: list[ScoresT], reference: ScoresT | None
-    ) -> dict[str, Any]:
+    def recorded_after(self, objective: Objective, batch: Any, scores: list[Any], reference: Any) -> dict[str, Any]:
         """Return the fields of the step that follow from the scores before each pass and after the last."""
 
-    def measurements(self, batch: BatchT, after: ScoresT, reference: ScoresT | None) -> dict[str, float]:
+    def measurements(self, batch: Any, after: Any, reference: Any) -> dict[str, float]:
         """Return the measurements of the step that only the model can produce."""
 
     def kept_for(self, settings: Settings) -> Any:

@@ -41,10 +41,7 @@ def prompts_at(
     """Return the prompts of a file, without duplicates.
 
     Args:
-        path: path of the file.
         checker: kind of answer (:func:`grpo_core.lm.prompt_file.read_prompts`).
-        longest: maximum length of a prompt, passed to ``read``.
-        cancelled: called before each prompt.
         read: reads the file; by default here or, if that needs other parsers, in a process for untrusted files.
 
     Raises:
@@ -82,9 +79,7 @@ def at_hand(settings: Settings) -> bool:
 
 
 def left_out(settings: Settings) -> str:
-    """Return a message about the prompts of a run under ``settings`` that cannot be used. Empty if there are none, or
-    the prompts were not read.
-    """
+    """Return a message about prompts that cannot be used. Empty if there are none, or they were not read."""
     if not settings.is_language or not settings.language.from_file:
         return ""
     kept = _place(located(settings.language.file), settings.language.checker, _longest(settings))

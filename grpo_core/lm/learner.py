@@ -16,11 +16,10 @@ import numpy as np
 
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError, is_out_of_memory
-from grpo_core.lm.batches import Drawn, draw, likeliest, measured
+from grpo_core.lm.batches import Drawing, draw, likeliest, masks, measured
 from grpo_core.lm.calculator import counted
-from grpo_core.lm.drawing import Drawing
 from grpo_core.lm.engines import ENGINES, chosen_engine
-from grpo_core.lm.interface import LanguagePolicy, Poll, Scored
+from grpo_core.lm.interface import LanguagePolicy, Poll
 from grpo_core.lm.passes import array_of, require_finite
 from grpo_core.lm.recorded_engine import engine_of, marks
 from grpo_core.lm.rewards import PromptSource
@@ -29,7 +28,7 @@ from grpo_core.record import Step
 from grpo_core.snapshot_file import holds_weights
 from grpo_core.text import plural, tr
 
-PolicyT = TypeVar("PolicyT", bound=LanguagePolicy[Any, Any])
+PolicyT = TypeVar("PolicyT", bound=LanguagePolicy)
 T = TypeVar("T")
 
 
@@ -38,9 +37,6 @@ class Clock:
 
     No explicit synchronisation with the device is needed: each stage ends with numbers read by the host, except the
     optimizer's last step, whose time on a GPU is counted in the following stage.
-
-    Attributes:
-        seconds: lap -> seconds.
     """
 
     def __init__(self) -> None:
@@ -48,7 +44,6 @@ class Clock:
         self.seconds: dict[str, float] = {}
 
     def lap(self, name: str) -> None:
-        """Store the time since the last lap under ``name``."""
         now = time.perf_counter()
         self.seconds[name] = now - self._last
         self._last = now
@@ -68,7 +63,6 @@ class PolicyLearner(Generic[PolicyT]):
             run, or the one that computed the last update of ``history``.
 
     Attributes:
-        policy: the model, its reference and the optimizer's state.
         drift: largest difference in nats between recorded log-probabilities and those of the replay; 0 on the machine
             and with the versions that recorded them.
         recorded_by: the engine that computed the last recorded update; this learner's own if there is none.
@@ -168,13 +162,14 @@ class PolicyLearner(Generic[PolicyT]):
         with self._autocast():
             drawn = draw(settings, policy, self._source, number, self._poll_in(Phase.SAMPLING), drawing)
             clock.lap("seconds_sampling")
+            assert drawn.prompt_tokens is not None
             batch = policy.batch(drawn.prompt_tokens, drawn.tokens, drawn.mask, drawn.there)
             if _watches_reference(settings):
                 self._progress.at(Phase.REFERENCE)
             reference = self._scored_by_reference(settings, batch, self._poll_in(Phase.REFERENCE))
             known = policy.recorded_before(batch, reference)
             clock.lap("seconds_reference")
-            draft = partial(_draft, settings, number, drawn, known)
+            draft = partial(_draft, drawn, known)
             accuracy: dict[str, float] = {}
             if (number - 1) % settings.language.accuracy_every == 0:
                 accuracy = measured(settings, policy, self._source, number, self._poll_in(Phase.MEASURING))
@@ -184,8 +179,7 @@ class PolicyLearner(Generic[PolicyT]):
             self._progress.at(Phase.SCORING)
             after = self._scored_after(settings, batch, done.scores[0], number, self._poll_in(Phase.SCORING))
             clock.lap("seconds_after")
-        extra = {"resampled": float(drawn.redrawn)} if settings.learner.resample_dead else {}
-        extra |= policy.measurements(batch, after, reference) | marks(policy.engine)
+        extra = drawn.measurements | policy.measurements(batch, after, reference) | marks(policy.engine)
         return dataclasses.replace(
             done.draft,
             **policy.recorded_after(settings.objective, batch, [*done.scores, after], reference),
@@ -232,13 +226,13 @@ class PolicyLearner(Generic[PolicyT]):
         policy = self.policy
         mask = counted(settings.language, step.tokens, step.there)
         batch = policy.batch(step.prompt_tokens, step.tokens, mask, step.there)
-        known: dict[str, Any] = {"settings": settings, "resume": {}, **_masks(mask, step.there)}
+        known: dict[str, Any] = {"settings": settings, "resume": {}, **masks(mask, step.there)}
         known["part"] = np.zeros((settings.learner.mu, len(step.tokens)), dtype=np.int32)
         with self._autocast():
             reference = self._scored_by_reference(settings, batch, self._poll)
             if reference is not None:
                 known |= policy.recorded_before(batch, reference)
-            draft = partial(_redraft, step, known)
+            draft = partial(_draft, step, known)
             done = policy.train(settings, batch, reference, draft, self._poll, step.step)
             after = self._scored_after(settings, batch, done.scores[0], step.step, self._poll)
         return dataclasses.replace(
@@ -257,13 +251,11 @@ class PolicyLearner(Generic[PolicyT]):
         return self.policy.score_reference(batch, settings.learner.temperature, poll)
 
     def _scored_after(self, settings: Settings, batch: Any, first: Any, number: int, poll: Poll) -> Any:
-        def scored() -> Scored:
-            found: Scored = self.policy.score(
-                batch, settings.learner.temperature, poll, against_reference=_watches_reference(settings), first=first
-            )
-            return found
-
-        after = self._in_memory(scored)  # the step is not taken again: there may be no copy of the weights before it
+        # the step is not taken again: there may be no copy of the weights before it
+        temperature, watched = settings.learner.temperature, _watches_reference(settings)
+        after = self._in_memory(
+            lambda: self.policy.score(batch, temperature, poll, against_reference=watched, first=first)
+        )
         require_finite(float(after.logp.sum()), number, tr("a log-probability after the update"))
         return after
 
@@ -293,9 +285,7 @@ class PolicyLearner(Generic[PolicyT]):
         self._step = step.step
 
     def _compare_scores(self, step: Step) -> None:
-        """Update :attr:`drift` with the difference between this engine's scores and those that another engine recorded
-        in ``step`` under the same weights.
-        """
+        """Update :attr:`drift` with the difference from scores that another engine recorded under the same weights."""
         if step.prompt_tokens is None or not step.scored_after:
             return
         batch = self.policy.batch(step.prompt_tokens, step.tokens, step.mask, step.present)
@@ -303,7 +293,7 @@ class PolicyLearner(Generic[PolicyT]):
             now = self.policy.score(batch, step.settings.learner.temperature, self._poll)
         self._note_drift(now, step, step.passes)
 
-    def _note_drift(self, now: Scored, step: Step, passed: int) -> None:
+    def _note_drift(self, now: Any, step: Step, passed: int) -> None:
         difference = np.abs(array_of(now.logp) - step.logp[passed])[step.there]
         self.drift = max(self.drift, float(difference.max(initial=0.0)))
 
@@ -332,45 +322,9 @@ class LanguageLearner(PolicyLearner[Any]):
     """One run of the shipped character transformer. For the arguments see the base class."""
 
 
-def _draft(
-    settings: Settings,
-    number: int,
-    drawn: Drawn,
-    known: dict[str, Any],
-    old_logp: np.ndarray,
-    values: np.ndarray | None,
-) -> Step:
+def _draft(drawn: Step, known: dict[str, Any], old_logp: np.ndarray, values: np.ndarray | None) -> Step:
     """Return the record of an update as known before its first pass."""
-    rows, group = len(drawn.tokens), settings.learner.group_size
-    return Step(
-        step=number,
-        settings=settings,
-        group=np.arange(rows, dtype=np.int32) // group,
-        row_id=drawn.row_id,
-        tokens=drawn.tokens,
-        **_masks(drawn.mask, drawn.there),
-        rewards=drawn.rewards,
-        reward_parts=drawn.parts,
-        part_names=settings.language.part_names,
-        old_logp=old_logp,
-        sampling_logp=drawn.logp,
-        logp=old_logp[None],
-        part=np.zeros((settings.learner.mu, rows), dtype=np.int32),
-        prompt_tokens=drawn.prompt_tokens,
-        values=values,
-        watched_tokens=drawn.watched,
-        **known,
-    )
-
-
-def _redraft(step: Step, known: dict[str, Any], old_logp: np.ndarray, values: np.ndarray | None) -> Step:
-    """Return the record of an update that is recomputed."""
-    return dataclasses.replace(step, old_logp=old_logp, values=values, advantage=None, **known)
-
-
-def _masks(mask: np.ndarray, there: np.ndarray) -> dict[str, Any]:
-    """Return the fields of a step that mark which tokens exist and which of them the loss counts, (B, T) each."""
-    return {"mask": mask, "present": None if np.array_equal(mask, there) else there}
+    return dataclasses.replace(drawn, old_logp=old_logp, logp=old_logp[None], values=values, advantage=None, **known)
 
 
 def _watches_reference(settings: Settings) -> bool:

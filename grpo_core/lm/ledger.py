@@ -29,9 +29,7 @@ def counted(policy: CharacterPolicy) -> list[Block]:
 
 
 def allocated(policy: CharacterPolicy) -> int | None:
-    """Return the number of bytes allocated by torch on the policy's device, or None if torch
-    does not count them (CPU).
-    """
+    """Return the number of bytes that torch has allocated on the policy's device. None on the CPU."""
     device = next(policy.model.parameters()).device
     return torch.cuda.memory_allocated(device) if device.type == "cuda" else None
 

@@ -40,11 +40,7 @@ class Block(nn.Module):
 
 
 class Transformer(nn.Module):
-    """The language model.
-
-    Attributes:
-        size: its settings.
-    """
+    """The language model."""
 
     def __init__(self, size: Model) -> None:
         super().__init__()
@@ -59,15 +55,11 @@ class Transformer(nn.Module):
         return self.embed(tokens) + self.position(positions)  # type: ignore[no-any-return]
 
     def logits(self, x: Tensor) -> Tensor:
-        """Return the logits of the next token from the residual stream after the last block: (..., D) -> (..., V),
-        float32 or float64.
-        """
+        """Return the logits of the next token, float32 or float64, from the stream: (..., D) -> (..., V)."""
         return widened(F.linear(self.norm(x), self.embed.weight))
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """Return the logits of the next token at every position: (B, T) -> (B, T, V). Tokens are left-aligned, so the
-        causal mask hides padding, which can be any token.
-        """
+        """Return the logits of the next token: (B, T) -> (B, T, V). The causal mask hides padding on the right."""
         length = tokens.shape[-1]
         x = self.start(tokens, torch.arange(length, device=tokens.device))
         past = torch.ones(length, length, dtype=torch.bool, device=tokens.device).tril()

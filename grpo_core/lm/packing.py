@@ -139,9 +139,7 @@ def packed(
 
 
 def distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Deduplicate ``rows`` (B, n). Return the indices of the first occurrences (M,), in order, and for each row the
-    index of its duplicate among them (B,).
-    """
+    """Return the first places (M,) of the distinct ``rows`` (B, n), in order, and each row's number there (B,)."""
     numbers: dict[bytes, int] = {}
     each = np.ascontiguousarray(rows).view(f"V{rows.shape[1] * rows.itemsize}").ravel().tolist()
     which = np.array([numbers.setdefault(row, len(numbers)) for row in each])

@@ -1,34 +1,21 @@
-"""The passes over a batch, each a forward pass, the shared loss, a backward pass and an optimizer step."""
+"""The loss of one pass over a batch of the character transformer, and the critic."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 
-from grpo_core import kl, recompute
+from grpo_core import kl
 from grpo_core.arrays import Array, array_namespace, as_array, from_numpy, stop_gradient, to_numpy
-from grpo_core.config import Objective, Optimizer, Settings
+from grpo_core.config import Objective
 from grpo_core.errors import NonFiniteError
-from grpo_core.lm.interface import Drafts, Passes, Poll, Scores
+from grpo_core.lm.interface import Scores
+from grpo_core.lm.packing import PackedTokens
 from grpo_core.objective import Terms, evaluate, gradient
-from grpo_core.record import Step
-from grpo_core.text import tr
-
-
-class Place(Protocol):
-    """The part of :class:`~grpo_core.lm.packing.Packing` that the loss needs."""
-
-    @property
-    def context(self) -> Array:
-        """Context of each token, (B, T). 0 in padding."""
-
-    @property
-    def mask(self) -> Array:
-        """Tokens that the loss counts, (B, T) boolean."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,9 +23,6 @@ class Loss:
     """The loss of one pass, for any array library.
 
     Attributes:
-        objective: settings of the loss.
-        place: contexts and mask of the tokens.
-        now: the current scores.
         old: (B, T) log-probabilities before the first pass.
         advantage: (B,) or (B, T).
         reference: the scores of the reference policy; None if they are not needed.
@@ -46,7 +30,7 @@ class Loss:
     """
 
     objective: Objective
-    place: Place
+    place: PackedTokens[Any]
     now: Scores
     old: Array
     advantage: Array
@@ -73,83 +57,7 @@ class Loss:
         return whole | {"ref_logp": None if reference is None else reference.logp, "sampling_logp": self.sampling}
 
 
-PlaceT_contra = TypeVar("PlaceT_contra", bound=Place, contravariant=True)
-PlaceT = TypeVar("PlaceT", bound=Place)
-
-
-class Trained(Protocol[PlaceT_contra]):
-    """The methods of a policy that the passes need.
-
-    Attributes:
-        critic: (D + 1,), weights of a linear value function of the stream, and its bias.
-    """
-
-    critic: Array
-
-    def forward(self, place: PlaceT_contra, temperature: float) -> Scores:
-        """Score the batch under the current policy, in preparation for :meth:`backward`."""
-
-    def backward(self, place: PlaceT_contra, temperature: float, loss: Loss) -> None:
-        """Compute d loss / d weights from the scores of the last forward pass."""
-
-    def stepped(self, wanted: Optimizer) -> float:
-        """Take one optimizer step along the gradients. Return their norm before clipping."""
-
-
-def learned(
-    policy: Trained[PlaceT],
-    settings: Settings,
-    place: PlaceT,
-    reference: Scores | None,
-    draft: Drafts,
-    poll: Poll,
-    number: int,
-) -> Passes[Scores]:
-    """Run all passes of update ``number`` over the batch at ``place``, which change ``policy``.
-
-    The first pass is on-policy by construction: the old log-probabilities are its own.
-
-    Raises:
-        NonFiniteError: a loss or a gradient is not finite. The earlier passes have already changed ``policy``.
-    """
-    learner, scores, norms = settings.learner, list[Scores](), list[float]()
-    step: Step | None = None
-    old = advantage = np.empty(0)
-    sampling: Array | None = None
-    for passed in range(learner.mu):
-        poll(passed + 1, learner.mu)
-        now = policy.forward(place, learner.temperature)
-        if step is None:
-            old = stop_gradient(now.logp)
-            values = array_of(values_of(policy.critic, now, place)) if learner.critic else None
-            step = draft(array_of(old), values)
-            advantage = from_numpy(recompute.advantage(step), old)
-            if settings.objective.importance_cap is not None and step.sampling_logp is not None:
-                sampling = from_numpy(step.sampling_logp.copy(), old)
-        loss = Loss(
-            objective=settings.objective,
-            place=place,
-            now=now,
-            old=old,
-            advantage=advantage,
-            reference=reference,
-            sampling=sampling,
-        )
-        value = float(stop_gradient(loss.terms.loss))
-        require_finite(value, number, tr("the loss of pass {passed}").format(passed=passed + 1))
-        policy.backward(place, learner.temperature, loss)
-        poll(passed + 1, learner.mu)
-        norms.append(policy.stepped(settings.optimizer))
-        require_finite(norms[-1], number, tr("the gradient of pass {passed}").format(passed=passed + 1))
-        dist_logp, logp, stream = (stop_gradient(x) for x in (now.dist_logp, now.logp, now.stream))
-        scores.append(Scores(dist_logp=dist_logp, logp=logp, stream=stream))
-    assert step is not None
-    if learner.critic:
-        _learn_values(policy.critic, learner.critic_rate, scores[0], place, step.rewards)
-    return Passes(draft=step, scores=scores, norm=norms[0])
-
-
-def values_of(critic: Array, now: Scores, place: Place) -> Array:
+def values_of(critic: Array, now: Scores, place: PackedTokens[Any]) -> Array:
     """Return the critic's value before each token, (B, T)."""
     each = as_array(stop_gradient(now.stream), critic) @ critic[:-1] + critic[-1]  # (C,)
     return array_namespace(each).where(place.mask, each[place.context], 0.0)
@@ -187,7 +95,7 @@ def exact_kl(dist_logp: Array, ref_dist_logp: Array) -> Array:
     return value + (through - stop_gradient(through))
 
 
-def _learn_values(critic: Array, rate: float, now: Scores, place: Place, rewards: np.ndarray) -> None:
+def learn_values(critic: Array, rate: float, now: Scores, place: PackedTokens[Any], rewards: np.ndarray) -> None:
     """Take one gradient step of the critic on half the squared distance from the reward, averaged over the tokens."""
     xp = array_namespace(critic)
     wanted = from_numpy(np.nan_to_num(rewards), critic)[:, None]

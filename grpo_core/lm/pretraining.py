@@ -42,13 +42,9 @@ class Recipe:
     """Recipe for training a checkpoint.
 
     Attributes:
-        size: size of the model.
         task: the task whose completions it learns, a key of :data:`EXAMPLES`.
-        steps: number of AdamW steps.
         batch: worked solutions per step.
         learning_rate: maximum learning rate, after a warm-up of 100 steps and before a cosine decay to 1 %.
-        seed: determines weights and data.
-        threads: number of CPU threads.
     """
 
     size: Model
@@ -66,9 +62,7 @@ def pretrained(
     """Train the model of ``recipe``, continuing from the file ``partial`` if it exists.
 
     Args:
-        recipe: the recipe.
         partial: a file that is rewritten every 250 steps and on cancellation, and removed at the end.
-        cancelled: called before every step.
         progress: called with (steps done, loss in nats per token).
 
     Raises:

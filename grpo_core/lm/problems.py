@@ -30,10 +30,8 @@ MIXTURE = {"easy": 0.2, "sweet_spot": 0.6, "hard": 0.2}
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt of a task, with the answer or regular expression that its checker compares a completion with.
-
-    Attributes:
-        system: the system prompt that comes with it. Empty if there is none.
+    """A prompt of a task, with the answer or regular expression that its checker compares a completion with, and a
+    system prompt, if any.
     """
 
     text: str
@@ -64,14 +62,11 @@ def terms(expression: str) -> list[str]:
 
 
 def answer(expression: str) -> int:
-    """Return the value of ``expression``."""
     return int(working(expression).rpartition("=")[2] or expression)
 
 
 def drawn(difficulty: str, numbers: np.random.Generator, *, held_out: bool = False) -> Prompt:
-    """Return a random prompt of the given difficulty. One in eight is held out, and no prompt is both held out and
-    trained on.
-    """
+    """Return a random prompt of a difficulty. One in eight is held out, and never trained on."""
     while True:
         kind = one_of(numbers, *MIXTURE, shares=MIXTURE.values()) if difficulty == "mixed" else difficulty
         expression = FAMILIES[kind](numbers)
@@ -140,18 +135,14 @@ def _once(text: str) -> str:
 
 
 def _reduced(parts: list[str], left_to_right: bool) -> list[str]:
-    """Carry out one operation: the first multiplication, or the first operation if there is no multiplication or
-    ``left_to_right`` is set.
-    """
+    """Carry out the first multiplication or, if there is none or ``left_to_right`` is set, the first operation."""
     place = parts.index("*") if "*" in parts and not left_to_right else 1
     value = OPERATIONS[parts[place]](int(parts[place - 1]), int(parts[place + 1]))
     return [*parts[: place - 1], str(value), *parts[place + 2 :]]
 
 
 def is_small(expression: str) -> bool:
-    """Return whether all intermediate results of both solvers are between 0 and 99, since numbers must not begin with a
-    minus sign.
-    """
+    """Return whether all intermediate results of both solvers are between 0 and 99: numbers begin with no minus."""
     for habit in (False, True):
         parts = _PARTS.findall(expression)
         while len(parts) > 1:

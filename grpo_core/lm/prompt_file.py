@@ -39,9 +39,7 @@ SHIPPED = "shipped:"
 
 
 def located(file: str) -> Path:
-    """Return the path of the prompt file named in the settings, either by its path or by “shipped:” and the name of a
-    list that comes with the program.
-    """
+    """Return the path of the prompt file of the settings: a path, or “shipped:” and the name of a list."""
     return resource("prompts") / file.removeprefix(SHIPPED) if file.startswith(SHIPPED) else Path(file)
 
 
@@ -114,7 +112,6 @@ def read_prompts(
         checker: kind of answer, a key of :data:`grpo_core.lm.rewards.CHECKERS`.
         longest: maximum number of characters of a prompt for the character model; None for a model whose tokenizer
             reads any text.
-        cancelled: called before each prompt.
 
     Raises:
         Cancelled: ``cancelled()`` returned True.
@@ -231,9 +228,7 @@ def _check_columns(path: Path, names: Sequence[str]) -> None:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Split ``text`` like a file, with the line breaks, but in pieces: splitting a large string at once would block all
-    other threads.
-    """
+    """Split ``text`` into lines, with their breaks, in pieces: a large string at once would block all other threads."""
     begin = 0
     while begin < len(text):
         end = text.find("\n", begin + PIECE) + 1 or len(text)

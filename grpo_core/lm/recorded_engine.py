@@ -9,12 +9,9 @@ _BY_NUMPY = "by_numpy"
 
 
 def marks(engine: str) -> dict[str, float]:
-    """Return the measurements that mark an update as computed by ``engine``. Empty for torch, which computed all early
-    runs.
-    """
+    """Return the measurements that mark an update as computed by ``engine``: none for torch, as in early runs."""
     return {_BY_NUMPY: 1.0} if engine == NUMPY else {}
 
 
 def engine_of(step: Step) -> str:
-    """Return the engine that computed ``step``."""
     return NUMPY if _BY_NUMPY in step.measurements else TORCH

@@ -32,7 +32,6 @@ class PromptSource:
     """Source of prompts, drawn by rule or taken from the user's file.
 
     Args:
-        task: settings of the task.
         context: maximum number of tokens of prompt and completion together in the character model; None for a model
             whose tokenizer reads any text.
 
@@ -48,9 +47,7 @@ class PromptSource:
             self._own = prompts_at(located(task.file), task.checker, longest)
 
     def drawn(self, numbers: np.random.Generator) -> list[Prompt]:
-        """Return the P prompts of an update. The user's prompts are not repeated as long as
-        there are enough of them.
-        """
+        """Return the P prompts of an update. The user's are not repeated as long as there are enough."""
         count = self.task.prompts
         if not self._own:
             return [_drawn(self.task, numbers) for _ in range(count)]
@@ -62,14 +59,9 @@ class PromptSource:
         """Return the user's prompts that are not held out, or an empty list if prompts are drawn by rule."""
         return [self._own[int(place)] for place in self._trained_on]
 
-    def held_out(self) -> list[Prompt]:
-        """Return the fixed prompts on which accuracy is measured. Every eighth of the user's prompts is held out, if
-        there are at least sixteen.
-        """
-        return list(self._held_out)
-
     @cached_property
-    def _held_out(self) -> list[Prompt]:
+    def held_out(self) -> list[Prompt]:
+        """The fixed prompts on which accuracy is measured: of sixteen or more of the user's, every eighth."""
         count = self.task.held_out
         if self._own:
             return self._own[: 8 * count : 8] if len(self._own) >= 16 else self._own[:count]
@@ -79,7 +71,7 @@ class PromptSource:
     def watched(self) -> tuple[Prompt, ...]:
         """The held-out prompts that a run watches. They do not change when its difficulty changes during the run."""
         if self._own or self.task.in_words or self.task.has_tool:
-            return tuple(self._held_out[:WATCHED])
+            return tuple(self.held_out[:WATCHED])
         return tuple(_fixed(dataclasses.replace(self.task, difficulty="mixed"), min(WATCHED, self.task.held_out)))
 
     def prompt(self, text: str) -> Prompt:
@@ -105,7 +97,6 @@ class PromptSource:
 
     @cached_property
     def _trained_on(self) -> np.ndarray:
-        """Indices of the user's prompts that are not held out."""
         places = np.arange(len(self._own))
         return places if len(places) < 16 else places[places % 8 != 0]
 
@@ -114,28 +105,22 @@ def _fixed(task: LanguageTask, count: int) -> list[Prompt]:
     numbers = np.random.default_rng(HELD_OUT_SEED)
     if task.in_words:
         return words.held_out(task.problem, numbers, count)
-    if task.has_tool:
-        return [calculator.drawn(numbers, held_out=True) for _ in range(count)]
-    return [problems.drawn(task.difficulty, numbers, held_out=True) for _ in range(count)]
+    return [_drawn(task, numbers, held_out=True) for _ in range(count)]
 
 
-def _drawn(task: LanguageTask, numbers: np.random.Generator) -> Prompt:
-    """Draw a training prompt by the task's rule."""
+def _drawn(task: LanguageTask, numbers: np.random.Generator, *, held_out: bool = False) -> Prompt:
     if task.in_words:
-        return words.drawn(task.problem, numbers)
+        return words.drawn(task.problem, numbers, held_out=held_out)
     if task.has_tool:
-        return calculator.drawn(numbers)
-    return problems.drawn(task.difficulty, numbers)
+        return calculator.drawn(numbers, held_out=held_out)
+    return problems.drawn(task.difficulty, numbers, held_out=held_out)
 
 
 def parts(task: LanguageTask, prompt: Prompt, text: str, tokens: int = 0) -> tuple[float, ...]:
     """Return the parts of the reward of one completion, before weighting.
 
     Args:
-        task: settings of the rewards.
-        prompt: the prompt.
         text: the completion, without its end-of-sequence token.
-        tokens: number of tokens of the completion.
 
     Raises:
         GrpoError: the rule failed; the message contains the completion and the reason.

@@ -10,15 +10,15 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - as everywhere
 
 from grpo_core.lm.device_sampling import Completions, Decode, Graphs, sent
-from grpo_core.lm.interface import SamplingRequest
+from grpo_core.lm.interface import SamplingRequest, Table
 from grpo_core.lm.model import Block, Transformer, widened
 from grpo_core.lm.packing import key_columns
-from grpo_core.lm.sampling import Sampled, drawn
+from grpo_core.lm.sampling import drawn
 from grpo_core.lm.vocabulary import STOP
 
 
 @torch.inference_mode()
-def sample(model: Transformer, request: SamplingRequest, graphs: Graphs | None = None) -> Sampled:
+def sample(model: Transformer, request: SamplingRequest, graphs: Graphs | None = None) -> Table:
     """Sample one completion per row (:func:`grpo_core.lm.sampling.drawn`). With an environment, the host reads every
     token before the next, on any device. ``graphs`` are those of the model, used on a GPU.
     """
@@ -28,7 +28,7 @@ def sample(model: Transformer, request: SamplingRequest, graphs: Graphs | None =
 
 
 @torch.inference_mode()
-def sampled_on_device(model: Transformer, request: SamplingRequest, graphs: Graphs | None = None) -> Sampled:
+def sampled_on_device(model: Transformer, request: SamplingRequest, graphs: Graphs | None = None) -> Table:
     """Sample like :func:`sample`, but without reading tokens back during sampling (``device_sampling.py``).
     Probabilities are summed in float32, as in :func:`sample`.
     """
@@ -38,18 +38,12 @@ def sampled_on_device(model: Transformer, request: SamplingRequest, graphs: Grap
         request.drawing(done.read)
     places = np.arange(len(request.uniforms))
     done.fill(places, rows, request.prompt_of, request, kind=torch.float32, graphs=graphs)
-    tokens, mask, logp = done.table()
-    return Sampled(tokens=tokens, mask=mask, logp=logp, closed=np.zeros(len(tokens), dtype=bool))
+    return done.table()
 
 
 class CachedPrefixes:
     """Prefixes with their keys and values (:class:`grpo_core.lm.sampling.Prefixes`, and
     :class:`grpo_core.lm.device_sampling.Rows`).
-
-    Args:
-        model: the model.
-        prompt_tokens: (P, T_prompt), −1 in padding.
-        longest: T, the maximum length of a completion.
 
     Attributes:
         logits: (n, V), of the next token of each prefix.
@@ -64,16 +58,13 @@ class CachedPrefixes:
 
     @property
     def count(self) -> int:
-        """n, the number of prefixes."""
         return len(self.positions)
 
     def distributions(self, temperature: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the cumulative probabilities and log-probabilities of the next token of each prefix, (n, V) each."""
         dist = torch.log_softmax(self.logits if temperature == 1 else self.logits / temperature, dim=-1)
         return dist.exp().cumsum(dim=-1).cpu().numpy(), dist.cpu().numpy()
 
     def select(self, order: np.ndarray) -> None:
-        """Replace all entries with copies of the entries ``order`` (m,)."""
         self._chosen(torch.from_numpy(order).to(self._device))
 
     def keep(self, rows: Tensor) -> None:
@@ -86,11 +77,9 @@ class CachedPrefixes:
         self.tables = [both.index_select(0, rows) for both in self.tables]
 
     def extend(self, tokens: np.ndarray) -> None:
-        """Append ``tokens`` (n,), one to each prefix."""
         self.advance(torch.from_numpy(tokens).to(self._device))
 
     def advance(self, tokens: Tensor) -> None:
-        """Append ``tokens`` (n,), one to each prefix."""
         self.logits = self._decode(tokens, self.positions, self.tables, self.bias, self.column)
         self.positions, self.column = self.positions + 1, self.column + 1
 
@@ -170,7 +159,5 @@ def decoder(model: Transformer) -> Callable[[Tensor, Tensor, Sequence[Tensor], T
 
 
 def linear(x: Tensor, layer: tuple[Tensor, Tensor]) -> Tensor:
-    """Apply a linear layer, given as (bias, transposed weights), to ``x`` (B, D). This is equivalent to ``F.linear``
-    but has less overhead.
-    """
+    """Apply a layer (bias, transposed weights) to ``x`` (B, D), like ``F.linear`` but with less overhead."""
     return torch.addmm(layer[0], x, layer[1])

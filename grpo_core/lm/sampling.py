@@ -6,7 +6,7 @@ that are equal so far share one *prefix*, and the cache has one entry per prefix
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -23,40 +23,6 @@ WORTH_COMPACTING = 0.75
 """Share of active cache entries below which ended entries are removed. Copying the cache each time a completion ends
 would cost more than computing a few unused tokens.
 """
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Sampled:
-    """Sampled completions.
-
-    Attributes:
-        tokens: (B, T), including the end-of-sequence token; 0 in padding.
-        mask: (B, T) boolean.
-        logp: (B, T) log-probability under the sampler, float32; 0 in padding.
-        closed: (B,) boolean, completions that the environment ended.
-    """
-
-    tokens: np.ndarray
-    mask: np.ndarray
-    logp: np.ndarray
-    closed: np.ndarray
-
-    @property
-    def ended(self) -> np.ndarray:
-        """Completions that ended by themselves or were ended by the environment rather than being cut off, boolean
-        (B,).
-        """
-        return self.rows(slice(None))[2]
-
-    @property
-    def table(self) -> Table:
-        """Tokens, mask and log-probabilities."""
-        return self.tokens, self.mask, self.logp
-
-    def rows(self, rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the tokens, mask and ended flags of some completions (:data:`grpo_core.lm.interface.ReadRows`)."""
-        tokens, mask = self.tokens[rows], self.mask[rows]
-        return tokens, mask, np.asarray((mask & (tokens == STOP)).any(axis=-1)) | self.closed[rows]
 
 
 class Prefixes(Protocol):
@@ -76,21 +42,17 @@ class Prefixes(Protocol):
         """Append ``tokens`` (n,), one to each prefix."""
 
 
-def drawn(prefixes: Prefixes, request: SamplingRequest) -> Sampled:
+def drawn(prefixes: Prefixes, request: SamplingRequest) -> Table:
     """Sample one completion per row with a cache that contains the prompts."""
     uniforms, greedy, environment = request.uniforms, request.greedy, request.environment
     rows, longest = uniforms.shape
     # in float32 a number just below 1 would round to 1 and draw the last token, however unlikely
     chance = np.minimum(uniforms.astype(np.float32), LARGEST)
-    done = Sampled(
-        tokens=np.zeros(chance.shape, dtype=np.int32),
-        mask=np.zeros(chance.shape, dtype=bool),
-        logp=np.zeros(chance.shape, dtype=np.float32),
-        closed=np.zeros(rows, dtype=bool),
-    )
+    done = Table(*(np.zeros(chance.shape, kind) for kind in (np.int32, bool, np.float32)))
+    closed = np.zeros(rows, dtype=bool)  # completions that the environment has ended
     replies = None if environment is None else np.full(chance.shape, -1)  # (B, T) tokens of the environment, or −1
     if request.drawing is not None:
-        request.drawing(done.rows)
+        request.drawing(partial(_read, done, closed))
     any_greedy = bool(greedy.any())
     # (b,) active rows, and the cache entry of each
     going, prefix = np.arange(rows), request.prompt_of.astype(np.int64)
@@ -106,8 +68,8 @@ def drawn(prefixes: Prefixes, request: SamplingRequest) -> Sampled:
             token = np.where(replies[going, t] >= 0, replies[going, t], token)
         done.tokens[going, t], done.mask[going, t], done.logp[going, t] = token, True, dist_logp[prefix, token]
         if environment is not None and replies is not None:
-            _answer(environment, done, replies, going[replies[going, t] < 0], t)
-        goes_on = (token != STOP) & ~done.closed[going]
+            _answer(environment, done.tokens, closed, replies, going[replies[going, t] < 0], t)
+        goes_on = (token != STOP) & ~closed[going]
         if t + 1 == longest or not goes_on.any():
             break
         going, prefix, token = going[goes_on], prefix[goes_on], token[goes_on]
@@ -125,21 +87,27 @@ def drawn(prefixes: Prefixes, request: SamplingRequest) -> Sampled:
     return done
 
 
-def _answer(environment: Environment, done: Sampled, replies: np.ndarray, rows: np.ndarray, t: int) -> None:
+def _read(done: Table, closed: np.ndarray, rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the tokens, mask and ended flags of some completions (:data:`grpo_core.lm.interface.ReadRows`)."""
+    tokens, mask = done.tokens[rows], done.mask[rows]
+    return tokens, mask, np.asarray((mask & (tokens == STOP)).any(axis=-1)) | closed[rows]
+
+
+def _answer(
+    environment: Environment, tokens: np.ndarray, closed: np.ndarray, replies: np.ndarray, rows: np.ndarray, t: int
+) -> None:
     """Ask ``environment`` for its reply to the completions ``rows`` (n,) after token ``t``, which the model wrote."""
     for row in rows.tolist():
-        reply = environment.reply(done.tokens[row, : t + 1])
+        reply = environment.reply(tokens[row, : t + 1])
         if reply is None:
-            done.closed[row] = True
+            closed[row] = True
         else:
             following = replies[row, t + 1 : t + 1 + len(reply)]
             following[:] = reply[: len(following)]
 
 
 def _distinct(numbers: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct values of ``numbers`` (n,), each below ``count``, in ascending order, and the index of each
-    number among them (n,).
-    """
+    """Return the distinct ``numbers`` (n,), below ``count``, in ascending order, and each one's place there (n,)."""
     occurs = np.zeros(count, dtype=bool)
     occurs[numbers] = True
     return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[numbers]

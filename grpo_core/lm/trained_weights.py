@@ -71,9 +71,6 @@ class TrainedWeights:
         weights: the weights, in an order that is the same each time the model is created.
         critic: (D + 1,), weights of a linear value function of the stream, and its bias.
         optimizer: settings of the first step.
-
-    Attributes:
-        graphs: CUDA graphs of the model that has these weights.
     """
 
     def __init__(self, weights: Sequence[nn.Parameter], critic: Tensor, optimizer: Optimizer) -> None:
@@ -86,17 +83,13 @@ class TrainedWeights:
 
     @property
     def engine(self) -> str:
-        """Name of the engine (:attr:`grpo_core.lm.interface.LanguagePolicy.engine`)."""
         return TORCH
 
     def computing(self, settings: Settings) -> torch.autocast:
-        """Return a context manager in which all computation under ``settings`` must run."""
         return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=settings.model.in_bfloat16)
 
     def make_space(self) -> bool:
-        """Free CUDA graphs and torch's cached memory. Return False if there were no graphs, since the whole batch is
-        always computed at once.
-        """
+        """Free CUDA graphs and torch's cached memory. Return False without graphs: a batch is computed at once."""
         if self.device.type != "cuda":
             return False
         freed = self.graphs.make_space()
@@ -178,7 +171,6 @@ class TrainedWeights:
         )
 
     def put_back(self, kept: Kept) -> None:
-        """Restore the snapshot ``kept``."""
         self._optimizer.zero_grad(set_to_none=True)
         with torch.no_grad():
             self.critic.copy_(kept.critic)
@@ -203,7 +195,6 @@ class TrainedWeights:
 
     @property
     def optimizer_states(self) -> list[Tensor]:
-        """Tensors of the optimizer's state."""
         return [tensor for moments in self._moments() for tensor in moments.values()]
 
     def _moments(self) -> Iterator[dict[str, Tensor]]:

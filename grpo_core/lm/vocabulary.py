@@ -44,9 +44,7 @@ def decode(tokens: Iterable[int]) -> str:
 
 
 def padded(rows: list[list[int]], width: int, *, left: bool = False) -> np.ndarray:
-    """Pad ``rows`` of tokens to one array (len(rows), width), with −1 on the right, or on the left if ``left`` is
-    set.
-    """
+    """Pad ``rows`` of tokens to an array (len(rows), width), with −1 on the right, or on the ``left``."""
     table = np.full((len(rows), width), -1, dtype=np.int32)
     for place, row in enumerate(rows):
         if row:

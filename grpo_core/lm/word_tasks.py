@@ -19,12 +19,7 @@ LARGEST = 9
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """Advice to the user before training on a task.
-
-    Attributes:
-        watch: what to watch during training.
-        gamed: how the reward can be earned without the intended behaviour.
-    """
+    """Advice before training on a task: what to watch, and how its reward can be earned without what is intended."""
 
     watch: str
     gamed: str

@@ -59,12 +59,7 @@ def damaged_meta(rows: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def is_damaged(connection: sqlite3.Connection | RunConnection, rows: Mapping[str, Any], table: str) -> bool:
-    """Return whether a table does not match its checksum. False if it has none.
-
-    Args:
-        connection: connection to the file.
-        rows: content of its table ``meta``.
-        table: one of :data:`CHECKED` that is a separate table.
+    """Return whether one of the tables in :data:`CHECKED` does not match its checksum. False if it has none.
 
     Raises:
         sqlite3.Error: the table cannot be read at all.
@@ -102,7 +97,6 @@ def _of_meta(rows: Mapping[str, Any]) -> int:
 
 
 def _crc(rows: Iterable[object]) -> int:
-    """Return the CRC-32 of rows of strings and numbers."""
     crc = 0
     for row in rows:
         crc = zlib.crc32(repr(row).encode("utf-8", "surrogatepass"), crc)

@@ -57,11 +57,7 @@ class RunConnection(sqlite3.Connection):
 
 
 def connected(path: Path, mode: str) -> RunConnection:
-    """Connect to the database at ``path``, in autocommit mode.
-
-    Args:
-        path: path of the file.
-        mode: mode in SQLite's URI, such as ``mode=ro``.
+    """Connect to the database at ``path`` in autocommit mode. ``mode`` is that of SQLite's URI, such as ``mode=ro``.
 
     Raises:
         sqlite3.Error: it cannot be opened, or is not a database.

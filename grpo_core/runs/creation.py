@@ -38,7 +38,7 @@ def build(
             _insert_settings(connection, meta.settings, parent)
             if parent is not None and parent[1]:
                 reader, point = parent
-                series.store(connection, series.recorded(reader, point))
+                series.store(connection, reader.all_series(point))
                 _insert_snapshot(connection, point, "step", *encoded(resumed or reader.step(point)))
             note_checks(connection)
     finally:

@@ -162,7 +162,6 @@ def explained(path: Path, doing: str = "read") -> Iterator[None]:
     """Convert errors of SQLite and the file system into :class:`RunFileError`, as a context manager.
 
     Args:
-        path: the file.
         doing: the operation, a key of :data:`CANNOT`.
     """
     sentence = CANNOT[doing]

@@ -36,7 +36,6 @@ class InUseError(RunFileError):
 
 
 def lock_path(path: Path) -> Path:
-    """Return the path of the lock file for the writer of ``path``."""
     return path.with_name(path.name + ".lock")
 
 

@@ -30,10 +30,8 @@ class Entry:
     """One run of the folder.
 
     Attributes:
-        path: path of the file.
         modified: time of the last write, in seconds since 1970.
         bytes: size on disk.
-        in_use: whether it is being written.
         meta: metadata of the run; None if the file is broken.
         steps: number of its last update, including those before its branch point.
         reward: mean reward of that update, NaN if there is none.
@@ -142,11 +140,7 @@ def remove(path: Path) -> None:
 
 
 class Lineage:
-    """A run together with the runs from which it branched off, if they still exist. Used by one thread.
-
-    Attributes:
-        reader: the run itself.
-    """
+    """A run together with the runs from which it branched off, if they still exist. Used by one thread."""
 
     def __init__(self, reader: RunReader, folder: Path, below: frozenset[str] = frozenset()) -> None:
         """Find the ancestors of a run.

@@ -46,11 +46,7 @@ def why_full(path: Path, *, updates: int, changes: int, limit: int, below_limit:
     """Return why no further update should be computed, as a sentence. None if another one can be computed.
 
     Args:
-        path: path of the run file.
-        updates: number of updates that it holds.
-        changes: number of changes to its settings.
         limit: size in bytes at which the run is paused.
-        below_limit: whether the file is smaller than that.
     """
     if updates >= MOST_UPDATES:
         return plural(

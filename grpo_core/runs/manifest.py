@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +27,6 @@ class SessionRun:
     """A run of a session.
 
     Attributes:
-        title: the displayed name.
         listed: whether it is opened; False for a run that only provides the first updates of a branch.
     """
 
@@ -43,18 +41,15 @@ class Manifest:
     Attributes:
         runs: the runs, in the order of the files.
         shown: index of the run that is shown, None for a new run under ``settings``.
-        step: the update at the cursor.
         settings: settings shown by the controls, None for those of the run.
         layout: name of a layout; unknown names are ignored.
         panels: ids of the panels that are shown; empty for those of the layout.
         locked, hidden: dotted paths of settings that are read-only or hidden; ``policy`` and ``algorithm`` mean the two
             selectors at the top.
-        notes: notes for the speaker.
         lesson: id of the current lesson; empty if there is none.
         lesson_step: current step of the lesson, counted from 0.
         course: ids of the lessons of a course, in order; empty if there is none.
         created: seconds since 1970.
-        version: version of the program that wrote it.
 
     Raises:
         SessionError: a field has the wrong type or is too long.
@@ -124,7 +119,8 @@ _LISTS = ("panels", "locked", "hidden", "course")
 
 
 def manifest_from(content: bytes, name: str) -> Manifest:
-    """Parse a manifest written by :func:`manifest_text`. ``name`` is the file's name, for messages.
+    """Parse a manifest written by :func:`manifest_text`. ``name`` is the file's name, for messages. Unknown keys are
+    ignored.
 
     Raises:
         SessionError: it is damaged, not a manifest, or written by a newer version.
@@ -143,32 +139,22 @@ def manifest_from(content: bytes, name: str) -> Manifest:
             tr("{name} was written by a newer version of GRPO Lab; update the program to open it.").format(name=name)
         )
     try:
-        return Manifest(runs=_runs(stored), settings=_settings(stored), **_fields(stored))
+        fields: dict[str, Any] = {key: stored[key] for key in _PLAIN if key in stored}
+        for key in _LISTS:
+            value = stored.get(key, [])
+            _check(isinstance(value, list), key, value, tr("a list of texts"))
+            fields[key] = tuple(value)
+        rows, settings = stored.get("runs", []), stored.get("settings")
+        good = isinstance(rows, list) and all(isinstance(row, dict) for row in rows)
+        _check(good, "runs", rows, tr("a list of runs"))
+        runs = tuple(SessionRun(title=row.get("title", ""), listed=row.get("listed", True)) for row in rows)
+        if settings is not None:
+            settings = settings_from_json(json.dumps(settings), written_by(stored))
+        return Manifest(runs=runs, settings=settings, **fields)
     except GrpoError as error:
         raise SessionError(
             tr("The manifest of {name} cannot be used: {error}").format(name=name, error=error)
         ) from None
-
-
-def _fields(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that need no conversion, if they are present. Unknown keys are ignored."""
-    fields = {name: stored[name] for name in _PLAIN if name in stored}
-    for name in _LISTS:
-        value = stored.get(name, [])
-        _check(isinstance(value, list), name, value, tr("a list of texts"))
-        fields[name] = tuple(value)
-    return fields
-
-
-def _runs(stored: Mapping[str, Any]) -> tuple[SessionRun, ...]:
-    rows = stored.get("runs", [])
-    _check(isinstance(rows, list) and all(isinstance(row, dict) for row in rows), "runs", rows, tr("a list of runs"))
-    return tuple(SessionRun(title=row.get("title", ""), listed=row.get("listed", True)) for row in rows)
-
-
-def _settings(stored: Mapping[str, Any]) -> Settings | None:
-    settings = stored.get("settings")
-    return None if settings is None else settings_from_json(json.dumps(settings), written_by(stored))
 
 
 def _is_whole(value: object) -> bool:

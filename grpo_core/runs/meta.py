@@ -34,13 +34,11 @@ class RunMeta:
 
     Attributes:
         id: identifier of the run, independent of the file's path and shared by copies.
-        title: the displayed name.
         created: seconds since 1970.
         settings: settings at the start of the run (for a branch: those with which it continued).
         parent: (run id, update) from which this run branched off, None for an independent run.
         parent_path: path of the parent when this run branched off, as a hint.
         ended: whether it was closed properly; False while it is written and after a crash.
-        version: version of the program that created the file.
     """
 
     id: str

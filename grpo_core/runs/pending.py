@@ -21,7 +21,6 @@ class PendingUpdates:
 
     Attributes:
         last: number of the last update that was added, whether or not it has been stored.
-        changes: number of changes to the run's settings.
     """
 
     def __init__(
@@ -38,7 +37,6 @@ class PendingUpdates:
         self._needs = set[str]()
 
     def __bool__(self) -> bool:
-        """Return whether any update is pending."""
         return bool(self._steps)
 
     @property

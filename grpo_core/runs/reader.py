@@ -34,7 +34,7 @@ from grpo_core.runs.limits import (
     MOST_UPDATES,
 )
 from grpo_core.runs.meta import RunMeta, all_rows, meta_from, origin_from, stored_settings, written_by
-from grpo_core.runs.series_chunks import read_series
+from grpo_core.runs.series import NAMES, read_series, scalars
 from grpo_core.text import plural, tr
 
 
@@ -44,8 +44,6 @@ class RunReader:
     Every method raises :class:`RunFileError` if the file is damaged; undamaged parts remain readable.
 
     Attributes:
-        path: path of the file.
-        meta: metadata of the run.
         first: first update stored in this file; a branch stores those after its branch point.
         last: last committed update, as of opening or :meth:`refresh`.
         newer: whether a newer version of the program wrote the file, which can be read but not continued.
@@ -197,6 +195,26 @@ class RunReader:
             )
         return values
 
+    def all_series(self, last: int) -> np.ndarray:
+        """Return the stored values of all series for updates 1 to ``last``: (series, updates)."""
+        return np.stack([self.series(name)[:last] for name in NAMES])
+
+    def rebuilt_series(self) -> np.ndarray:
+        """Return the series recomputed from the updates in this file, (series, updates).
+
+        A branch keeps its parent's part, and a thinned run keeps the stored values of the dropped updates.
+        """
+        if self.thinned:
+            whole = self.all_series(self.last)
+            number = self.kept(self.first, forwards=True)
+            while number is not None:
+                whole[:, number - 1] = np.frombuffer(scalars(self.step(number)), "<f8")
+                number = self.kept(number + 1, forwards=True)
+            return whole
+        before = self.all_series(self.first - 1) if self.first > 1 else np.empty((len(NAMES), 0))
+        own = [np.frombuffer(scalars(self.step(n)), "<f8") for n in range(self.first, self.last + 1)]
+        return np.concatenate([before, np.reshape(own, (len(own), len(NAMES))).T], axis=1)
+
     def _computed_chunk(self, chunk: int) -> np.ndarray:
         """Return the values of all series in a chunk, recomputed from the updates in the file: (series, CHUNK).
 
@@ -235,9 +253,7 @@ class RunReader:
         return [(row[0], self._settings_row(row[0])) for row in rows]
 
     def settings_at(self, step: int) -> Settings:
-        """Return the settings of update ``step``. For the update after the last one, return those that would apply
-        to it.
-        """
+        """Return the settings of update ``step``, which may be the one after the last."""
         changes = self.settings_changes()
         return changes[max(bisect_right(changes, step, key=lambda change: change[0]) - 1, 0)][1]
 
@@ -281,20 +297,14 @@ class RunReader:
                 number=number, name=self.path.name, kept=thinning.stretches_text([stretch])
             )
         if self.first <= number <= self.last:
-            return tr("Update {number} is missing in {name}; the file is damaged.").format(
-                number=number, name=self.path.name
-            )
-        if self.meta.parent and 1 <= number < self.first:
-            return tr("Update {number} is before the branch point, in the run that {name} was branched from.").format(
-                number=number, name=self.path.name
-            )
-        if self.last < self.first:
-            return tr("There is no update {number} in {name}; it contains no updates.").format(
-                number=number, name=self.path.name
-            )
-        return tr("There is no update {number} in {name}; it contains {first} to {last}.").format(
-            number=number, name=self.path.name, first=self.first, last=self.last
-        )
+            sentence = tr("Update {number} is missing in {name}; the file is damaged.")
+        elif self.meta.parent and 1 <= number < self.first:
+            sentence = tr("Update {number} is before the branch point, in the run that {name} was branched from.")
+        elif self.last < self.first:
+            sentence = tr("There is no update {number} in {name}; it contains no updates.")
+        else:
+            sentence = tr("There is no update {number} in {name}; it contains {first} to {last}.")
+        return sentence.format(number=number, name=self.path.name, first=self.first, last=self.last)
 
     def _snapshot(self, step: int, kind: str) -> tuple[str, bytes]:
         with explained(self.path):

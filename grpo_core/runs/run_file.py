@@ -79,8 +79,6 @@ def copy_run(
     An existing ``target`` is only replaced when the copy is complete.
 
     Args:
-        source: the run, copied as it is at the time of the call.
-        target: path of the copy.
         cancelled: polled between pieces of a megabyte.
         progress: called between pieces with the finished fraction, from 0 to 1.
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import sqlite3
 import zlib
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -32,7 +32,6 @@ from grpo_core.runs.layout import decoded, encoded
 from grpo_core.runs.meta import all_rows, meta_from, stored_settings, written_by
 from grpo_core.runs.reader import RunReader
 from grpo_core.runs.schema import SCHEMA
-from grpo_core.runs.series_chunks import CHECKSUMS, NEWEST, checksums
 from grpo_core.runs.thinning import Stretch
 from grpo_core.text import tr
 
@@ -66,13 +65,12 @@ Row: TypeAlias = tuple[int, int, int, int, bytes]
 def rebuilt_run(source: Path, target: Path, poll: Callable[[], None] = lambda: None) -> tuple[int, int]:
     """Recover the run file ``source`` to ``target``: its updates, with its series recomputed.
 
+    Return the last update in ``target``, and the number of updates that were recomputed.
+
     Args:
         source: a run file that is not being written.
         target: path of the new file, which atomically replaces an existing one.
         poll: called for each recomputed update; may raise to stop.
-
-    Returns:
-        (last update in ``target``, number of recomputed updates).
 
     Raises:
         RunFileError: nothing can be recovered, or ``target`` cannot be written.
@@ -86,16 +84,11 @@ def rebuilt_run(source: Path, target: Path, poll: Callable[[], None] = lambda: N
 def salvage(
     damaged: sqlite3.Connection, name: str, target: Path, poll: Callable[[], None] = lambda: None
 ) -> tuple[int, int]:
-    """Recover what ``damaged`` can still read into a new run file.
+    """Recover what ``damaged`` can still read into a new run file, like :func:`rebuilt_run`.
 
     Args:
         damaged: the connection that was writing when the file was truncated, or one to a damaged file.
-        name: name of its file, for messages.
         target: path of the new file, which must not exist.
-        poll: called for each recomputed update; may raise to stop.
-
-    Returns:
-        (last update in ``target``, number of recomputed updates).
 
     Raises:
         RunFileError: no update can be read, or ``target`` cannot be written.
@@ -119,11 +112,10 @@ def salvage(
                     # a page that was cut in two holds empty rows, which are skipped
                     copy.executemany(insert, _readable(damaged, f"SELECT {columns} FROM {table}"))
                 replay = _Replay(damaged, copy, written_by(meta), poll)
-                settings = {row[0] for row in copy.execute("SELECT id FROM settings")}
                 texts = {row[0] for row in copy.execute("SELECT id FROM text")} if imported else None
                 copy.executemany(
                     "INSERT INTO step(step, layout, settings, crc, record) VALUES (?, ?, ?, ?, ?)",
-                    _updates(damaged, first, stretches, replay, settings, texts),
+                    replay.updates(first, stretches, texts),
                 )
                 copy.executemany("INSERT OR IGNORE INTO layout(id, fields) VALUES (?, ?)", replay.layouts.items())
                 last = copy.execute("SELECT max(step) FROM step").fetchone()[0]
@@ -144,13 +136,7 @@ def salvage(
 
 
 class _Replay:
-    """Recomputes damaged updates.
-
-    Args:
-        damaged: connection to the file.
-        copy: connection to the new file, which has the recovered layouts and settings.
-        version: version of the program that wrote the file.
-        poll: called for each update.
+    """Reads the updates of a damaged file, and recomputes those that are lost.
 
     Attributes:
         layouts: layouts of the new file, by number. New ones are added.
@@ -164,19 +150,35 @@ class _Replay:
         self.layouts: dict[int, str] = dict(copy.execute("SELECT id, fields FROM layout"))
         self._damaged, self._poll = damaged, poll
         self._settings: list[tuple[int, Settings]] = []
+        self._known = set[int]()
         for first, text in copy.execute("SELECT id, json FROM settings ORDER BY id"):
+            self._known.add(first)
             with suppress(GrpoError, TypeError):
                 self._settings.append((first, stored_settings(text, version)))
 
-    def rows(self, number: int, before: Row | None) -> list[Row]:
+    def updates(self, first: int, stretches: Sequence[Stretch], texts: set[int] | None) -> Iterator[Row]:
+        """Yield the rows of the updates from ``first`` on, up to the first that cannot be recovered.
+
+        This is the first that is damaged, was not dropped by thinning, and cannot be recomputed, or the first without a
+        text in an imported run, where ``texts`` contains the numbers of those that have one.
+        """
+        number, before = first, None
+        while True:
+            query = f"SELECT step, layout, settings, crc, record FROM step WHERE step = {number}"
+            row = next(_readable(self._damaged, query), None) if texts is None or number in texts else None
+            if row is not None and row[1] in self.layouts and row[2] in self._known and _is_whole(*row[3:]):
+                rows = [row]
+            elif not (rows := self._recomputed(number, before)) and not thinning.may_be_dropped(stretches, number):
+                return
+            for before in rows:
+                yield before
+            number += max(len(rows), 1)
+
+    def _recomputed(self, number: int, before: Row | None) -> list[Row]:
         """Recompute the rows from update ``number`` up to the next update with a checksum.
 
         The latter is included unless its record is intact. The result is empty if recomputing is not possible or the
-        result cannot be verified.
-
-        Args:
-            number: number of a damaged update.
-            before: the row of the previous update; None for the first.
+        result cannot be verified. ``before`` is the row of the previous update, None for the first.
         """
         following = self._next_sum(number)
         known = self._settings and not self._settings[0][1].is_language
@@ -201,7 +203,7 @@ class _Replay:
         left, last = None, number + MOST_AGAIN
         query = f"SELECT step, crc, record FROM step WHERE step BETWEEN {number} AND {last} ORDER BY step"
         for step, crc, record in _readable(self._damaged, query):
-            if isinstance(record, bytes) and zlib.crc32(record) == crc:
+            if _is_whole(crc, record):
                 return step, crc, True
             if isinstance(crc, int):
                 left = step, crc, False
@@ -233,41 +235,14 @@ class _Replay:
         return step.step, layout, self._at(step.step)[0], zlib.crc32(record), record
 
 
+def _is_whole(crc: object, record: object) -> bool:
+    return isinstance(record, bytes) and zlib.crc32(record) == crc
+
+
 def _readable(damaged: sqlite3.Connection, query: str) -> Iterator[Any]:
     """Yield the rows of a query up to the first unreadable one."""
     with suppress(sqlite3.Error):
         yield from damaged.execute(query)
-
-
-def _updates(
-    damaged: sqlite3.Connection,
-    first: int,
-    stretches: Sequence[Stretch],
-    replay: _Replay,
-    settings: set[int],
-    texts: set[int] | None,
-) -> Iterator[Row]:
-    """Yield the rows of the updates from ``first`` on, up to the first that cannot be recovered.
-
-    This is the first that is damaged, was not dropped by thinning, and cannot be recomputed, or the first without a
-    text in an imported run, where ``texts`` contains the numbers of those that have one.
-    """
-    number, before = first, None
-    while True:
-        query = f"SELECT step, layout, settings, crc, record FROM step WHERE step = {number}"
-        row = next(_readable(damaged, query), None) if texts is None or number in texts else None
-        if row is not None and row[1] in replay.layouts and row[2] in settings and _is_whole(row):
-            rows = [row]
-        elif not (rows := replay.rows(number, before)) and not thinning.may_be_dropped(stretches, number):
-            return
-        for before in rows:
-            yield before
-        number += max(len(rows), 1)
-
-
-def _is_whole(row: Row) -> bool:
-    record: object = row[4]  # a damaged file may hold anything
-    return isinstance(record, bytes) and zlib.crc32(record) == row[3]
 
 
 def _make_series_whole(target: Path) -> None:
@@ -280,7 +255,9 @@ def _make_series_whole(target: Path) -> None:
     """
     with explained(target, "written"), closing(sqlite3.connect(target, isolation_level=None)) as copy:
         stored = _stored_chunks(copy)
-        whole = _in_a_row(chunk for chunk, (values, sums) in stored.items() if np.array_equal(checksums(values), sums))
+        whole = 0
+        while whole in stored and np.array_equal(series.checksums(stored[whole][0]), stored[whole][1]):
+            whole += 1
         with RunReader.open(target) as reader:
             last = reader.last
             whole = min(whole, last // CHUNK)
@@ -293,13 +270,13 @@ def _make_series_whole(target: Path) -> None:
                 for number in range(whole * CHUNK + 1, last + 1)
             ]
         with transaction(copy):
-            copy.execute("DELETE FROM series WHERE chunk >= ? OR name = ?", (whole, NEWEST))
+            copy.execute("DELETE FROM series WHERE chunk >= ? OR name = ?", (whole, series.NEWEST))
             copy.execute("DELETE FROM tail")
             series.append(copy, computed)
             series.fold(copy, last)
             note_checks(copy)
     with RunReader.open(target) as reader:
-        series.recorded(reader, last)
+        reader.all_series(last)
 
 
 def _stored_chunks(copy: sqlite3.Connection) -> dict[int, tuple[np.ndarray, np.ndarray]]:
@@ -310,13 +287,13 @@ def _stored_chunks(copy: sqlite3.Connection) -> dict[int, tuple[np.ndarray, np.n
     rows = {
         (name, chunk): data
         for name, chunk, data in copy.execute("SELECT name, chunk, data FROM series")
-        if len(data) == 8 * (len(series.NAMES) if name == CHECKSUMS else CHUNK)
+        if len(data) == 8 * (len(series.NAMES) if name == series.CHECKSUMS else CHUNK)
     }
     stored = {}
     for chunk in sorted({chunk for _, chunk in rows}):
         values = [np.frombuffer(rows[name, chunk], "<f8") for name in series.NAMES if (name, chunk) in rows]
         if len(values) == len(series.NAMES):
-            stored[chunk] = np.stack(values), np.frombuffer(rows.get((CHECKSUMS, chunk), b""), "<u8")
+            stored[chunk] = np.stack(values), np.frombuffer(rows.get((series.CHECKSUMS, chunk), b""), "<u8")
     return stored
 
 
@@ -328,11 +305,3 @@ def uncut(row: bytes) -> bytes:
     """
     values = np.frombuffer(row, "<f8")
     return np.where(np.abs(values) < _CUT_BELOW, np.nan, values).astype("<f8").tobytes()
-
-
-def _in_a_row(chunks: Iterable[int]) -> int:
-    """Return how many numbers of the sequence 0, 1, 2, … are in ``chunks`` without a gap."""
-    there, count = set(chunks), 0
-    while count in there:
-        count += 1
-    return count

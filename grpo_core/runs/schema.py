@@ -46,7 +46,6 @@ def check_schema(connection: sqlite3.Connection, name: str, *, newer: bool = Fal
 
     Args:
         connection: connection to a database of which nothing else has been read.
-        name: name of the file, for messages.
         newer: whether the file declares that it is from a newer version of the program; it can then have more tables
             and columns, provided that they are plain.
 

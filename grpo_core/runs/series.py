@@ -1,10 +1,14 @@
-"""The scalar series of a run file: chunks of each series, and one row per update for the newest values."""
+"""The scalar series of a run file: full chunks with checksums, and one row per update for the newest values.
+
+For each chunk number, the same table has a row named :data:`CHECKSUMS` with one checksum per series. Older files have
+chunks without checksums, which are read unverified.
+"""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -12,13 +16,21 @@ from grpo_core.errors import RunFileError
 from grpo_core.metrics import METRICS, metrics
 from grpo_core.record import Step
 from grpo_core.runs.database import CHUNK
-from grpo_core.runs.reader import RunReader
-from grpo_core.runs.series_chunks import NEWEST, chunk_rows, newest, newest_row
 from grpo_core.text import tr
 
 NAMES = tuple(METRICS)
 """The series that this version writes, in the order of a row of ``tail``."""
 NAMES_JSON = json.dumps(NAMES)
+CHECKSUMS = "checksums"
+"""Value of the column of series names in rows that hold the checksums of chunks.
+
+Each of these rows holds the checksums of all chunks with one number, in the order of the series' names.
+"""
+NEWEST = "checksums of the newest"
+"""Value of the column of series names in rows that hold the checksums of rows of the table ``tail``.
+
+There is one row for each commit, with the number of its last update instead of a chunk's.
+"""
 
 
 def scalars(step: Step, values: Mapping[str, float] | None = None) -> bytes:
@@ -32,7 +44,11 @@ def append(connection: sqlite3.Connection, rows: Sequence[tuple[int, bytes]]) ->
     """Append the newest values, ``rows`` of (update, :func:`scalars`) in order, with their checksums."""
     connection.executemany("INSERT INTO tail(step, data) VALUES (?, ?)", rows)
     if rows:
-        connection.execute("INSERT OR REPLACE INTO series(name, chunk, data) VALUES (?, ?, ?)", newest_row(rows))
+        values = np.frombuffer(b"".join(data for _, data in rows), "<f8").reshape(len(rows), -1)
+        sums = checksums(values).astype("<u8").tobytes()
+        connection.execute(
+            "INSERT OR REPLACE INTO series(name, chunk, data) VALUES (?, ?, ?)", (NEWEST, rows[-1][0], sums)
+        )
 
 
 def fold(connection: sqlite3.Connection, last: int) -> None:
@@ -60,29 +76,165 @@ def store(connection: sqlite3.Connection, values: np.ndarray) -> None:
     append(connection, [(full * CHUNK + i + 1, row.tobytes()) for i, row in enumerate(rest)])
 
 
-def recorded(reader: RunReader, last: int, names: Sequence[str] = NAMES) -> np.ndarray:
-    """Return the stored values of ``names`` for updates 1 to ``last``: (series, updates)."""
-    return np.stack([reader.series(name)[:last] for name in names])
-
-
-def rebuilt(reader: RunReader) -> np.ndarray:
-    """Return the series recomputed from the updates in this file, (series, updates).
-
-    A branch keeps its parent's part, and a thinned run keeps the stored values of the dropped updates.
-    """
-    if reader.thinned:
-        whole = recorded(reader, reader.last)
-        number = reader.kept(reader.first, forwards=True)
-        while number is not None:
-            whole[:, number - 1] = np.frombuffer(scalars(reader.step(number)), "<f8")
-            number = reader.kept(number + 1, forwards=True)
-        return whole
-    before = recorded(reader, reader.first - 1) if reader.first > 1 else np.empty((len(NAMES), 0))
-    own = [np.frombuffer(scalars(reader.step(n)), "<f8") for n in range(reader.first, reader.last + 1)]
-    return np.concatenate([before, np.reshape(own, (len(own), len(NAMES))).T], axis=1)
-
-
 def _insert_chunk(connection: sqlite3.Connection, chunk: int, values: np.ndarray) -> None:
     connection.executemany(
         "INSERT OR REPLACE INTO series(name, chunk, data) VALUES (?, ?, ?)", chunk_rows(NAMES, chunk, values)
     )
+
+
+def checksums(values: np.ndarray) -> np.ndarray:
+    """Return the sum of each chunk's values, interpreted as 64-bit words, modulo 2**64.
+
+    (..., CHUNK) float64 -> (...) uint64. Unlike a CRC, it takes only a fraction of the time of reading the values. It
+    detects any change to a single word.
+    """
+    summed: np.ndarray = np.ascontiguousarray(values, np.float64).view(np.uint64).sum(axis=-1, dtype=np.uint64)
+    return summed
+
+
+def chunk_rows(names: Sequence[str], chunk: int, values: np.ndarray) -> Iterator[tuple[str, int, bytes]]:
+    """Yield the rows (name, chunk, data) of the table ``series`` for ``values`` (series, CHUNK) and their checksums."""
+    for name, row in zip(names, values, strict=True):
+        yield name, chunk, np.ascontiguousarray(row, "<f8").tobytes()
+    yield CHECKSUMS, chunk, checksums(values).astype("<u8").tobytes()
+
+
+def newest(
+    connection: sqlite3.Connection, series: int, start: int, last: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the newest values, those not yet in a chunk, after update ``start`` up to update ``last``.
+
+    Args:
+        connection: connection in a transaction.
+        start: number of an update, whose values are not included.
+        last: number of an update, whose values are included.
+
+    Returns:
+        (updates,) their numbers, the last of which is ``last``; (updates, series) float64, NaN in a row of unexpected
+        length; (updates,) bool, whether they do not match their checksum, if there is one, or have another number.
+    """
+    rows = connection.execute(
+        "SELECT step, data FROM tail WHERE step > ? AND step <= ? ORDER BY step LIMIT ?", (start, last, CHUNK)
+    ).fetchall()
+    steps = np.arange(last - len(rows) + 1, last + 1)
+    whole = [isinstance(data, bytes) and len(data) == 8 * series for _, data in rows]
+    gap = np.full(series, np.nan).tobytes()
+    pieces = (data if good else gap for (_, data), good in zip(rows, whole, strict=True))
+    values = np.frombuffer(b"".join(pieces), "<f8").reshape(len(rows), series)
+    written = dict(zip(steps.tolist(), checksums(values).tolist(), strict=True))
+    kept = dict(written)
+    for end, data in connection.execute("SELECT chunk, data FROM series WHERE name = ? AND chunk > ?", (NEWEST, start)):
+        sums = np.frombuffer(data, "<u8") if isinstance(data, bytes) and not len(data) % 8 else np.empty(0, "<u8")
+        kept.update(zip(range(end - len(sums) + 1, end + 1), sums.tolist(), strict=True))
+    damaged = [
+        not good or number != step or kept[step] != written[step]
+        for step, (number, _), good in zip(steps.tolist(), rows, whole, strict=True)
+    ]
+    return steps, values, np.array(damaged, bool)
+
+
+def read_series(
+    connection: sqlite3.Connection,
+    names: Sequence[str],
+    name: str,
+    *,
+    start: int,
+    last: int,
+    most: int,
+    computed: Callable[[int], np.ndarray],
+) -> np.ndarray:
+    """Return the values of series ``name`` after update ``start`` up to ``last``, (at most last - start,) float64.
+
+    There are fewer if a chunk or one of the newest values is missing.
+
+    Args:
+        connection: connection in a transaction, because all data read must belong to the same state.
+        names: names of the file's series, in its order.
+        start: number of an update; values begin with the next one.
+        most: maximum number of full chunks that the file can have.
+        computed: function that returns the values (series, CHUNK) to use for a damaged chunk, given its number.
+
+    Raises:
+        sqlite3.Error: the file cannot be read.
+        ValueError, TypeError: one of the newest values is damaged.
+    """
+    first = start // CHUNK
+    values, count = _full_chunks(connection, name, first, max(min(last // CHUNK, most) - first + 1, 0))
+    for chunk in _damaged(connection, values[:count], names.index(name), len(names), first):
+        values[(chunk - first) * CHUNK : (chunk - first + 1) * CHUNK] = computed(chunk)[names.index(name)]
+    steps, table, damaged_rows = newest(connection, len(names), start, last)
+    tail = table[:, names.index(name)]
+    if damaged_rows.any():
+        tail = tail.copy()
+        for place in np.flatnonzero(damaged_rows):
+            chunk, within = divmod(int(steps[place]) - 1, CHUNK)
+            tail[place] = computed(chunk)[names.index(name), within]
+    end = count + len(steps)
+    if end > len(values):
+        values = np.concatenate([values[:count], tail])
+    values[count:end] = tail
+    return values[start - first * CHUNK if count else 0 : end][: max(last - start, 0)]
+
+
+def _full_chunks(connection: sqlite3.Connection, name: str, first: int, most: int) -> tuple[np.ndarray, int]:
+    """Read consecutive chunks of a series from number ``first`` on, up to the first one that is not full.
+
+    Returns:
+        An array with capacity for ``most`` chunks, and the number of values in it.
+    """
+    rows = connection.execute(
+        "SELECT data FROM series WHERE name = ? AND chunk >= ? ORDER BY chunk LIMIT ?", (name, first, most)
+    )
+    values, count = np.empty(0), 0
+    for (data,) in rows:
+        if not isinstance(data, bytes) or len(data) != 8 * CHUNK:
+            break
+        if not count:
+            values = np.empty(most * CHUNK)
+        values[count : count + CHUNK] = np.frombuffer(data, "<f8")
+        count += CHUNK
+    return values, count
+
+
+def _damaged(connection: sqlite3.Connection, values: np.ndarray, place: int, series: int, first: int) -> Iterator[int]:
+    """Yield the numbers of the chunks whose values do not match their checksum, if they have one.
+
+    Args:
+        values: (chunks * CHUNK,) of one series, as read.
+    """
+    sums = checksums(values.reshape(-1, CHUNK))
+    rows = connection.execute(
+        "SELECT chunk, data FROM series WHERE name = ? AND chunk >= ? AND chunk < ?",
+        (CHECKSUMS, first, first + len(sums)),
+    ).fetchall()
+    for chunk, data in rows:
+        whole = isinstance(data, bytes) and len(data) == 8 * series
+        if not whole or np.frombuffer(data, "<u8")[place] != sums[chunk - first]:
+            yield chunk
+
+
+def count_values(connection: sqlite3.Connection, names: Sequence[str], *, last: int, most: int) -> tuple[int, int, int]:
+    """Count the values of all series up to update ``last``.
+
+    Args:
+        connection: connection in a transaction.
+        names: names of the file's series, in its order.
+        most: maximum number of full chunks that the file can have.
+
+    Returns:
+        (number of values, number that do not match their checksum, number without a checksum).
+    """
+    count = damaged = unchecked = whole = 0
+    sums = {row[0] for row in connection.execute("SELECT chunk FROM series WHERE name = ?", (CHECKSUMS,))}
+    for place, name in enumerate(names):
+        values, whole = _full_chunks(connection, name, 0, min(last // CHUNK, most))
+        count += whole
+        damaged += CHUNK * sum(1 for _ in _damaged(connection, values[:whole], place, len(names), 0))
+        unchecked += CHUNK * sum(chunk not in sums for chunk in range(whole // CHUNK))
+    steps, _, bad = newest(connection, len(names), whole, last)
+    covered = set[int]()
+    for end, data in connection.execute("SELECT chunk, data FROM series WHERE name = ?", (NEWEST,)):
+        covered.update(range(end - len(data) // 8 + 1, end + 1) if isinstance(data, bytes) else ())
+    loose = sum(step not in covered for step in steps.tolist())
+    each = len(names)
+    return count + each * len(steps), damaged + each * int(bad.sum()), unchecked + each * loose

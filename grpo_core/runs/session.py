@@ -45,17 +45,13 @@ def save_session(
     cancelled: Callable[[], bool] = lambda: False,
     progress: Callable[[float], object] = lambda fraction: None,
 ) -> Manifest:
-    """Write a session file. An existing ``path`` is only replaced when the new file is complete.
+    """Write a session file. An existing ``path`` is only replaced when the new file is complete. Return the manifest.
 
     Args:
-        path: path of the session file.
         manifest: what the window shows; its ``runs`` are filled in here.
         runs: run files, possibly being written. Ancestors of branches are included.
         cancelled: polled between pieces.
         progress: called with the finished fraction, from 0 to 1.
-
-    Returns:
-        The manifest as written.
 
     Raises:
         GrpoError: a run cannot be read, or the file cannot be written.
@@ -72,13 +68,13 @@ def save_session(
     with zip_explained(path, "written"), replacing(path) as temporary, temporary.open("wb") as whole:
         with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             archive.writestr(zipfile.ZipInfo(MANIFEST), text, zipfile.ZIP_DEFLATED)  # without the clock's date
-            pouring = _Pouring(sum(map(size_of, files)), cancelled, progress)
+            pour = _pouring(sum(map(size_of, files)), cancelled, progress)
             for number, file in enumerate(files, 1):
                 with tempfile.TemporaryDirectory(prefix=".grpo-session-", dir=path.parent) as space:
                     copy = Path(space, "run.grpo")
                     copy_run(file, copy, cancelled=cancelled)
                     with copy.open("rb") as source, archive.open(entry_name(number), "w", force_zip64=True) as writing:
-                        pouring.pour(source, writing)
+                        pour(source, writing)
         whole.flush()
         os.fsync(whole.fileno())
     return manifest
@@ -103,8 +99,6 @@ def open_session(
     """Copy the runs of a session to ``folder`` under new names, either all of them or none.
 
     Args:
-        path: path of the session file.
-        folder: folder for the copies.
         cancelled: polled between pieces.
         progress: called with the finished fraction, from 0 to 1.
 
@@ -121,12 +115,12 @@ def open_session(
         with reading(path) as archive:
             manifest = checked(path, archive)
             _check_space(path, archive, folder)
-            pouring = _Pouring(sum(entry.file_size for entry in archive.infolist()), cancelled, progress)
+            pour = _pouring(sum(entry.file_size for entry in archive.infolist()), cancelled, progress)
             for number, run in enumerate(manifest.runs, 1):
                 copies.append(library.new_path(folder, run.title))
                 with explained(copies[-1], "written"), replacing(copies[-1]) as temporary:
                     with archive.open(entry_name(number)) as source, temporary.open("wb") as writing:
-                        pouring.pour(source, writing)
+                        pour(source, writing)
                     spent += _check_run(path, temporary, number)
                 if spent > PROCESSOR_SECONDS:
                     raise SessionError(
@@ -219,22 +213,22 @@ def _check_run(path: Path, copy: Path, number: int) -> float:
     return time.thread_time() - begun
 
 
-class _Pouring:
-    """Copies the content of several files and reports the total progress."""
+def _pouring(
+    total: int, cancelled: Callable[[], bool], progress: Callable[[float], object]
+) -> Callable[[IO[bytes], IO[bytes]], None]:
+    """Return a function that copies the content of one of several files, with ``total`` bytes in all, to another.
 
-    def __init__(self, total: int, cancelled: Callable[[], bool], progress: Callable[[float], object]) -> None:
-        self._total, self._done = max(total, 1), 0
-        self._cancelled, self._progress = cancelled, progress
+    It raises Cancelled if the operation was cancelled.
+    """
+    done = 0
 
-    def pour(self, source: IO[bytes], target: IO[bytes]) -> None:
-        """Copy all of ``source`` to ``target``.
-
-        Raises:
-            Cancelled: the operation was cancelled.
-        """
+    def pour(source: IO[bytes], target: IO[bytes]) -> None:
+        nonlocal done
         while piece := source.read(_PIECE):
-            if self._cancelled():
+            if cancelled():
                 raise Cancelled(tr("The session was not completed; no part of it was kept."))
             target.write(piece)
-            self._done += len(piece)
-            self._progress(min(self._done / self._total, 1.0))
+            done += len(piece)
+            progress(min(done / max(total, 1), 1.0))
+
+    return pour

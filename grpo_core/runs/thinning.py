@@ -58,7 +58,6 @@ def stretches_from(rows: Mapping[str, Any]) -> tuple[Stretch, ...]:
 
 
 def note(connection: sqlite3.Connection, stretches: Iterable[Stretch]) -> None:
-    """Store the thinned stretches in the table ``meta``."""
     text = json.dumps([[s.first, s.last, s.every] for s in stretches])
     connection.execute("INSERT OR REPLACE INTO meta(key, value) VALUES (?, ?)", (KEY, text))
 

@@ -13,7 +13,7 @@ from grpo_core.runs.database import CHUNK, VERSION, explained, opened, transacti
 from grpo_core.runs.files import size_of
 from grpo_core.runs.meta import all_rows
 from grpo_core.runs.reader import RunReader
-from grpo_core.runs.series_chunks import count_values
+from grpo_core.runs.series import count_values
 from grpo_core.text import plural, tr
 
 TOLD = 20
@@ -32,8 +32,6 @@ class Part:
     """Verification result for one kind of content of a run file.
 
     Attributes:
-        what: description of the content.
-        count: number of items.
         damaged: one message for each damaged item, or a single one for all.
         unchecked: number of items without a checksum, as in files of earlier versions.
     """
@@ -48,7 +46,6 @@ def verified(path: Path, poll: Callable[[int, int], None] = lambda done, count: 
     """Verify every part of the run file at ``path``.
 
     Args:
-        path: path of the file.
         poll: called after each update with the number done and the total; may raise to stop.
 
     Raises:
@@ -85,7 +82,6 @@ def verified(path: Path, poll: Callable[[int, int], None] = lambda done, count: 
 
 
 def _structure(path: Path) -> Part:
-    """Verify the pages with SQLite's own integrity check."""
     connection, version = opened(path)
     with closing(connection):
         try:

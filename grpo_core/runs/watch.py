@@ -42,12 +42,7 @@ class LostFileError(RunFileError):
 
 
 class FileWatch:
-    """Watches the file of one writing connection.
-
-    Attributes:
-        short: whether the file was found truncated or overwritten.
-        number: inode number of the file.
-    """
+    """Watches the file of one writing connection. It is ``short`` once it was found truncated or overwritten."""
 
     def __init__(self, path: Path, connection: RunConnection, run_id: str) -> None:
         self._path, self._connection, self._id = path, connection, run_id
@@ -96,37 +91,33 @@ class FileWatch:
         ``what`` is the description from :meth:`changed`.
         """
         name, saved = self._path.name, self._saved(committed)
-        if saved is None and self.short:
-            return LostFileError(
+        if saved is None:
+            sentence = (
                 tr(
                     "{name} {what}, and no update can be read from what is left of it. The run is paused; its "
                     "updates up to {committed:,} are lost."
-                ).format(name=name, what=what, committed=committed),
-                None,
-            )
-        if saved is None:
-            return LostFileError(
-                tr(
+                )
+                if self.short
+                else tr(
                     "{name} {what}, and its contents could not be saved elsewhere. The run is paused; check whether "
                     "its disk is still connected."
-                ).format(name=name, what=what),
-                None,
+                )
             )
+            return LostFileError(sentence.format(name=name, what=what, committed=committed), None)
         path, last = saved
-        if last < committed:
-            return LostFileError(
-                tr(
-                    "{name} {what}. The run is paused. Everything up to update {last:,} is saved as {saved}; updates "
-                    "{first:,} to {committed:,} are lost. Open that file to continue from there."
-                ).format(name=name, what=what, last=last, saved=path, first=last + 1, committed=committed),
-                path,
-            )
-        return LostFileError(
+        sentence = (
             tr(
+                "{name} {what}. The run is paused. Everything up to update {last:,} is saved as {saved}; updates "
+                "{first:,} to {committed:,} are lost. Open that file to continue from there."
+            )
+            if last < committed
+            else tr(
                 "{name} {what}. The run is paused, and everything up to update {committed:,} is saved as {saved}; "
                 "open that file to continue."
-            ).format(name=name, what=what, committed=committed, saved=path),
-            path,
+            )
+        )
+        return LostFileError(
+            sentence.format(name=name, what=what, last=last, saved=path, first=last + 1, committed=committed), path
         )
 
     def _saved(self, committed: int) -> tuple[Path, int] | None:
@@ -146,7 +137,6 @@ class FileWatch:
         return None
 
     def _copy(self, temporary: Path) -> None:
-        """Write everything that the open handle can read to one closed file."""
         with closing(sqlite3.connect(temporary, isolation_level=None)) as copy:
             self._connection.backup(copy)
             copy.execute("PRAGMA journal_mode=DELETE")

@@ -43,9 +43,6 @@ class RunWriter:
     remain readable, and pending ones are kept: the next :meth:`commit` writes them when there is space.
 
     Attributes:
-        path: path of the file.
-        watch: watcher of that file.
-        meta: metadata of the run.
         committed: number of the last committed update.
         limit: size in bytes at which :attr:`full` is set; can be raised.
         full: why no further update should be computed, as a sentence, or None; updated at each commit.
@@ -90,9 +87,6 @@ class RunWriter:
         """Create a run file.
 
         Args:
-            path: path of the file, which must not exist.
-            settings: settings of the first update.
-            title: the displayed name.
             parent: (reader of the parent, update) from which to branch off; that update is stored in the file, so that
                 the branch can be resumed from this file alone.
             resumed: that update with the weights from which to continue, if these differ from the parent's.
@@ -176,11 +170,8 @@ class RunWriter:
         return size_of(self.path)
 
     def append(self, step: Step, scalars: Mapping[str, float] | None = None) -> None:
-        """Append the next update. Commits if 50 ms have passed since the last commit.
-
-        Args:
-            step: the update.
-            scalars: its metrics, if already computed.
+        """Append the next update. Commits if 50 ms have passed since the last commit. ``scalars`` are its metrics, if
+        already computed.
 
         Raises:
             RunFileError: writing failed; ``step`` is kept for the next successful commit.
@@ -263,7 +254,7 @@ class RunWriter:
             RunFileError: an update is damaged, or writing failed.
         """
         self.commit()
-        values = series.rebuilt(RunReader(self.path, self._connection))
+        values = RunReader(self.path, self._connection).rebuilt_series()
         self._connection.allow_writing()
         with explained(self.path, "written"), transaction(self._connection):
             series.store(self._connection, values)

@@ -12,7 +12,7 @@ from grpo_core import recompute
 from grpo_core.config import Objective, Settings, about
 from grpo_core.explain import KINDS, Quantity, explain
 from grpo_core.objective import gradient
-from grpo_core.teaching.lessons.experiments.family_members import FAMILY
+from grpo_core.teaching.lessons.experiments.family import FAMILY
 from grpo_core.testing.updates import trained_with
 from tests.core.steps import random_step
 from tests.core.test_explain import with_ratio

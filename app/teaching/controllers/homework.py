@@ -1,26 +1,32 @@
-"""The controller of homework: students save theirs, and teachers collect that of a class."""
+"""Homework in the window: students save that of a session, and teachers collect that of a class."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLineEdit, QPlainTextEdit, QWidget
 
+from app.boxes import down
 from app.export.process import ExportProcess
 from app.messages.message import Severity
 from app.settings.files import write_or_say
 from app.teaching.controllers.lessons import CSV, LessonController
-from app.teaching.lessons.homework import HomeworkDialog, file_name, homework_of
+from app.teaching.lessons.prediction import Placed
 from app.teaching.panel_rows import HOMEWORK, LESSON
 from app.theme.file_dialogs import file_to_save, folder_to_use
-from app.window.main_window import MainWindow
+from app.theme.labels import Label
 from grpo_core.regular_file import write_whole
-from grpo_core.teaching.homework import Homework, HomeworkError
-from grpo_core.teaching.homework.file import ENDING
-from grpo_core.text import tr
+from grpo_core.teaching.homework import Homework, HomeworkError, answer_to
+from grpo_core.teaching.homework.file import ENDING, LONGEST_NAME, LONGEST_TEXT
+from grpo_core.teaching.lessons import Lesson
+from grpo_core.text import language, tr
 
 if TYPE_CHECKING:  # panels are imported only when they are created
+    from app.application import Application
     from app.teaching.homework_panel import HomeworkPanel
 
 FILES = tr("Homework (*.json)")
@@ -29,16 +35,17 @@ FILES = tr("Homework (*.json)")
 class HomeworkController(QObject):
     """Saves the predictions of this session to a file, and starts reading a folder of such files."""
 
-    def __init__(self, window: MainWindow, lessons: LessonController, parent: QObject | None = None) -> None:
+    def __init__(self, program: Application, lessons: LessonController, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._window, self._lessons = window, lessons
+        self._window, self._exports, self._lessons = program.window, program.exports, lessons
         self._name = ""
         self._process: ExportProcess | None = None
 
     def connect_panel(self, panel: Any) -> None:
         """Connect a panel that has just been created: that of the lessons, or that of a class's homework."""
         if panel.id == LESSON.id:
-            panel.page.handed_in.connect(self.ask_save)
+            for button in (panel.page.homework, panel.page.ending.homework):
+                button.clicked.connect(self.ask_save)
         elif panel.id == HOMEWORK.id:
             panel.folder_wanted.connect(self.ask_collect)
             panel.table_wanted.connect(self._ask_table)
@@ -110,10 +117,9 @@ class HomeworkController(QObject):
         panel = self._window.panels.of(HOMEWORK)
         if panel.folder is None:
             return
-        suggestion = str(panel.folder / "homework.csv")
-        name, _ = file_to_save(self._window, tr("Save table"), suggestion, CSV)
-        if name:
-            self._read(panel, panel.folder, Path(name) if Path(name).suffix else Path(name).with_suffix(".csv"))
+        target = self._exports.ask_file(tr("Save table"), str(panel.folder / "homework.csv"), CSV)
+        if target is not None:
+            self._read(panel, panel.folder, target)
 
     @Slot(object)
     def _on_given(self, result: dict[str, Any]) -> None:
@@ -123,3 +129,56 @@ class HomeworkController(QObject):
     def _on_failed(self, sentence: str) -> None:
         if sentence:
             self._window.panels.of(HOMEWORK).show_failure(sentence)
+
+
+HOLDS = tr(
+    "One text file below 64 KB: your name or number as you type it, the lesson and the program's version, your "
+    "predictions and what the run gave, the settings and the seed, and your conclusion. It contains "
+    "nothing else, and it is not sent anywhere."
+)
+
+
+def homework_of(lesson: Lesson, placed: Mapping[int, Placed], name: str = "", conclusion: str = "") -> Homework:
+    """Return the homework of one session. ``placed`` contains its predictions by step, counted from 0."""
+    return Homework(
+        name=name[:LONGEST_NAME],
+        lesson=lesson.id,
+        title=lesson.title[:LONGEST_NAME],
+        digest=lesson.digest,
+        answers=tuple(
+            answer_to(lesson, place + 1, one.guess, one.value)
+            for place, one in sorted(placed.items())
+            if place in lesson.questions
+        ),
+        conclusion=conclusion[:LONGEST_TEXT],
+        language=language(),
+    )
+
+
+def file_name(homework: Homework) -> str:
+    """Return a file name made of the student's name and the lesson."""
+    plain = re.sub(r"[^\w-]+", "-", homework.name).strip("-")[:60]
+    return "-".join(part for part in (plain, homework.lesson) if part) + ENDING
+
+
+class HomeworkDialog(QDialog):
+    """A dialog that asks the student for a name and a conclusion."""
+
+    def __init__(self, lesson: Lesson, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(tr("Save my homework"))
+        self.name, self.conclusion = QLineEdit(name), QPlainTextEdit()
+        self.name.setMaxLength(LONGEST_NAME)
+        self.name.setAccessibleName(tr("Your name or student number"))
+        self.conclusion.setAccessibleName(tr("Your conclusion"))
+        self.conclusion.setPlaceholderText(tr("What did you expect, what happened, and why?"))
+        self.conclusion.setTabChangesFocus(True)
+        holds = Label(HOLDS, wraps=True)
+        form = QFormLayout()
+        form.addRow(tr("Lesson"), Label(lesson.title))
+        form.addRow(tr("Your name or student number"), self.name)
+        form.addRow(tr("Your conclusion"), self.conclusion)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Save | QDialogButtonBox.StandardButton.Cancel)
+        buttons.accepted.connect(self.accept)
+        buttons.rejected.connect(self.reject)
+        down(form, holds, buttons, on=self)

@@ -22,52 +22,34 @@ from app.teaching.lessons.progress import LessonProgress
 from app.teaching.lessons.speaker_notes import speaker_notes
 from app.teaching.panel_rows import LESSON
 from app.teaching.presenting.speaker import SpeakerWindow
-from app.theme.file_dialogs import file_to_save
-from app.training.controller import Controller
 from app.widgets.panel import in_window
-from app.window.main_window import MainWindow
-from app.workspace.player import Player
-from app.workspace.run_manager import RunManager
-from app.workspace.workspace import Workspace
 from grpo_core.teaching.lessons import Lesson
 from grpo_core.text import tr
 
 if TYPE_CHECKING:  # panels are imported only when they are created
+    from app.application import Application
     from app.teaching.lessons.panel import LessonPanel
 
 CSV = tr("Tables (*.csv)")
 
 
 class LessonController(QObject):
-    """Opens, presents and leaves lessons, and exports the predictions made in them.
+    """Opens, presents and leaves lessons, and exports the predictions made in them."""
 
-    Attributes:
-        progress: the stored progress and predictions.
-        player: the player of the open lesson.
-        own: the user's own lessons.
-    """
-
-    def __init__(
-        self,
-        window: MainWindow,
-        workspace: Workspace,
-        run_manager: RunManager,
-        controller: Controller,
-        player: Player,
-        speaker: SpeakerWindow,
-        file: Path,
-        folder: Path,
-        parent: QObject | None = None,
-    ) -> None:
+    def __init__(self, program: Application, speaker: SpeakerWindow, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._window, self._workspace, self._speaker = window, workspace, speaker
-        self.progress = LessonProgress(file)
+        window, workspace, paths = program.window, program.workspace, program.paths
+        self._window, self._workspace, self._speaker, self._exports = window, workspace, speaker, program.exports
+        self.progress = LessonProgress(paths.data / "lessons.json")
         self._layout = LessonLayout(window, window.docks, window.saved_docks)
-        self.player = LessonPlayer(workspace, run_manager, controller, player, self._layout, self.progress, self)
-        self.own = OwnLessons(self.player, lambda: self.panel, window.messages, folder, self)
+        self.player = LessonPlayer(
+            workspace, program.run_manager, program.controller, program.player, self._layout, self.progress, self
+        )
+        self.own = OwnLessons(self.player, lambda: self.panel, window.messages, paths.lessons, self)
         speaker.key_target = self._key_target
         window.installEventFilter(self)
         self.player.changed.connect(self._on_changed)
+        self.player.ended.connect(self._on_ended)
         window.arranged.connect(self._on_arranged)
         workspace.frame.connect(self._on_frame)
 
@@ -80,7 +62,6 @@ class LessonController(QObject):
         """Connect a panel that has just been created: that of the lessons, or the one that takes guesses."""
         if panel.id == LESSON.id:
             panel.use(self.player)
-            panel.left.connect(self._on_left)
             panel.page.guess_shown.connect(self._on_guess_shown)
             self.own.list_in(panel)
         elif panel.id == POLICY_BARS.id:
@@ -103,7 +84,6 @@ class LessonController(QObject):
 
     @property
     def is_open(self) -> bool:
-        """Whether a lesson is open."""
         return self.player.lesson is not None
 
     def needs_lesson(self) -> str:
@@ -118,7 +98,6 @@ class LessonController(QObject):
 
     @property
     def all(self) -> list[Lesson]:
-        """All lessons in order, the user's own last."""
         return self.panel.all
 
     def open(self, id: str) -> None:
@@ -131,7 +110,6 @@ class LessonController(QObject):
         """Open a lesson as part of a session, so that its answers can be saved as homework.
 
         Args:
-            lesson: the lesson.
             place: index of its step, counted from 0.
             course: ids of the lessons to be given in order; unknown ids are ignored.
         """
@@ -145,7 +123,7 @@ class LessonController(QObject):
         course = [lesson for id in COURSE if (lesson := self.find(id)) is not None]
         if course:
             self.hand_out(course[0], course=COURSE)
-            self._speaker.set_text(plan(course))
+            self._speaker.notes.set_text(plan(course))
 
     def find(self, name: str) -> Lesson | None:
         """Return the lesson with this id or number, or None if there is none."""
@@ -154,9 +132,8 @@ class LessonController(QObject):
     def ask_export(self) -> None:
         """Ask for a file, and write all predictions made on this machine to it."""
         suggestion = str(Path.home() / "predictions.csv")
-        name, _ = file_to_save(self._window, tr("Export predictions"), suggestion, CSV)
-        if name:
-            target = Path(name) if Path(name).suffix else Path(name).with_suffix(".csv")
+        target = self._exports.ask_file(tr("Export predictions"), suggestion, CSV)
+        if target is not None:
             refusal = self.progress.export(target)
             if refusal:
                 self._window.messages.say(refusal, Severity.ERROR)
@@ -165,7 +142,6 @@ class LessonController(QObject):
                 self._window.messages.say(sentence, Severity.INFO)
 
     def _question(self) -> Input | None:
-        """Return the input of the open question, or None."""
         if not self.is_open or not self.player.covered or self.panel.page is None:
             return None
         return self.panel.page.prediction.input
@@ -205,7 +181,7 @@ class LessonController(QObject):
         self._workspace.request_frame()
 
     @Slot(str)
-    def _on_left(self, sentence: str) -> None:
+    def _on_ended(self, sentence: str) -> None:
         self._window.messages.say(sentence, Severity.INFO)
         if in_window(self._window.docks[LESSON.id]):
             self.panel.focus_list()

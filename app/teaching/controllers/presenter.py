@@ -15,10 +15,9 @@ from app.messages.overlay import Place
 from app.panel_registry import PIPELINE
 from app.teaching.presenting import screens
 from app.teaching.presenting.awake import Awake
-from app.teaching.presenting.blank import Blank
 from app.teaching.presenting.counter import StepCounter
 from app.teaching.presenting.notes import NotesFile
-from app.teaching.presenting.ring import PointerRing
+from app.teaching.presenting.overlays import Blank, PointerRing
 from app.teaching.presenting.speaker import SpeakerWindow
 from app.theme.look import Look
 from app.theme.tokens import Theme
@@ -61,9 +60,6 @@ class Presenter(QObject):
 
     Attributes:
         active: whether presenting mode is on; neither its look nor its layout is stored as a preference.
-        blank, ring, counter: the overlays of the window.
-        speaker: the speaker's window.
-        notes: where the speaker's notes are stored.
 
     Signals:
         active_changed: emitted when presenting begins or ends.
@@ -84,7 +80,7 @@ class Presenter(QObject):
         self.blank, self.ring, self.counter = Blank(window), PointerRing(window), StepCounter(window, PIPELINE.id)
         self.speaker = SpeakerWindow(window)
         self.speaker.set_presenting(False)
-        self.notes = NotesFile(notes, self.speaker, self)
+        self.notes = NotesFile(notes, self.speaker.notes, self)
         self.notes.refused.connect(self._on_refused)
         self.speaker.screen_chosen.connect(self._on_screen)
         self.speaker.changed.connect(workspace.request_frame)
@@ -102,8 +98,7 @@ class Presenter(QObject):
         self._on_look()
         self._place()
 
-    # -- presenting mode
-    # -------------------------------------------------------------------------------------------------
+    # -- presenting mode -----------------------------------------------------------------------------------------------
 
     @property
     def settling(self) -> bool:
@@ -111,7 +106,6 @@ class Presenter(QObject):
         return self._later.isActive()
 
     def toggle(self) -> None:
-        """Switch presenting mode on or off."""
         if self.active:
             self.stop()
         else:
@@ -185,7 +179,6 @@ class Presenter(QObject):
             self.stop()
 
     def toggle_blank(self) -> None:
-        """Toggle the black screen."""
         if not self.blank.lift():
             self.blank.drop()
 
@@ -230,7 +223,6 @@ class Presenter(QObject):
 
     @Slot()
     def _arrange(self) -> None:
-        """Arrange the docks for the current sizes of window and panels."""
         if self.active:
             self._look.set(legible=screens.least_type(self._window.height()))
         if self.active:
@@ -286,8 +278,7 @@ class Presenter(QObject):
     def _on_refused(self, sentence: str) -> None:
         self._workspace.problem.emit(sentence, "warning")
 
-    # -- settings and notes
-    # ----------------------------------------------------------------------------------------------
+    # -- settings and notes --------------------------------------------------------------------------------------------
 
     @Slot()
     def _on_frame(self) -> None:

@@ -37,7 +37,7 @@ def film_of_lesson(options: argparse.Namespace) -> Iterator[str]:
     film_look = film_look_from(options)
     draw_offscreen()
     from app.export.picture_look import FilmLook
-    from app.teaching.export.lesson_file import lesson_called
     from app.teaching.export.lesson_film import export_lesson
+    from app.teaching.lessons.own import lesson_called
 
     yield from export_lesson(lesson_called(options.lesson), options.out, FilmLook(**film_look), force=options.force)

@@ -17,7 +17,6 @@ def gift(lesson: Lesson, values: Mapping[int, float]) -> str:
     """Return the questions of ``lesson`` in a category, without those that the run did not answer.
 
     Args:
-        lesson: the lesson.
         values: the answers computed in a walk through the lesson, by step, counted from 0.
     """
     name = tr("Lesson {number}: {title}").format(number=lesson.number, title=lesson.title)
@@ -54,5 +53,4 @@ def _answers(predict: Prediction, value: float) -> Iterator[str]:
 
 
 def escaped(text: str) -> str:
-    """Return ``text`` escaped for GIFT."""
     return text.translate(SPECIAL)

@@ -30,7 +30,7 @@ def write(arguments: Sequence[str]) -> None:
     if len({path.resolve() for path in files}) < len(files):
         raise GrpoError("The answers are a separate file; choose another name for it.")
     draw_offscreen()
-    from app.teaching.export.lesson_file import lesson_called
+    from app.teaching.lessons.own import lesson_called
 
     refuse_existing(files, options.force)
     for path in write_papers([lesson_called(options.lesson)], options.out, options.answers, options.paper):
@@ -64,7 +64,6 @@ def write_papers(lessons: Sequence[Lesson], pages: Path | None, answers: Path | 
 
 
 def command_parser() -> argparse.ArgumentParser:
-    """Return the parser of this command."""
     parser = Parser(
         prog="grpo-lab handout",
         description=(

@@ -76,11 +76,9 @@ class Scale:
     form: str = "digits"
 
     def height(self, width: float) -> float:
-        """Return the height in pixels."""
         return 52.0
 
     def draw(self, painter: QPainter, area: QRectF) -> None:
-        """Draw the block from the top of ``area``."""
         left, right, y = area.left() + 20, area.right() - 20, area.top() + 24
         painter.drawLine(QPointF(left, y), QPointF(right, y))
         painter.setFont(_font("small"))
@@ -99,11 +97,9 @@ class Options:
     texts: tuple[str, ...]
 
     def height(self, width: float) -> float:
-        """Return the height in pixels at this width."""
         return sum(Text(text=text).height(width - 26) + 6 for text in self.texts)
 
     def draw(self, painter: QPainter, area: QRectF) -> None:
-        """Draw the block from the top of ``area``."""
         top = area.top()
         for text in self.texts:
             words = Text(text=text)
@@ -119,11 +115,9 @@ class Ruled:
     count: int
 
     def height(self, width: float) -> float:
-        """Return the height in pixels."""
         return LINE * self.count
 
     def draw(self, painter: QPainter, area: QRectF) -> None:
-        """Draw the block from the top of ``area``."""
         painter.save()
         painter.setPen(QPen(_look().colour("muted"), 0.5))
         for number in range(1, self.count + 1):
@@ -139,14 +133,12 @@ class Formula:
     latex: str
 
     def height(self, width: float) -> float:
-        """Return the height in pixels at this width."""
         renderer = self._renderer()
         if renderer is None:
             return Text(text=plain_text(self.latex), role="mono").height(width)
         return renderer.viewBoxF().height() * self._share(renderer, width)
 
     def draw(self, painter: QPainter, area: QRectF) -> None:
-        """Draw the block from the top of ``area``."""
         renderer = self._renderer()
         if renderer is None:
             Text(text=plain_text(self.latex), role="mono").draw(painter, area)
@@ -174,9 +166,6 @@ def pdf(groups: Sequence[Group], *, title: str, foot: str, paper: str) -> bytes:
     """Return the numbered pages as a PDF.
 
     Args:
-        groups: the groups in order.
-        title: title of the document.
-        foot: the text at the foot of each page.
         paper: a key of :data:`PAPERS`.
     """
     data = QByteArray()

@@ -26,9 +26,8 @@ def checker(poll: Callable[[], None] = lambda: None) -> Checker:
 
     Each lesson is read once, and walked through once, provided that its edition is the one used for the homework.
     """
-    from app.teaching.export.lesson_file import lesson_called
     from app.teaching.export.lesson_walk import walked
-    from app.teaching.lessons.own import is_lesson_file
+    from app.teaching.lessons.own import is_lesson_file, lesson_called
 
     @cache
     def edition(name: str, digest: str) -> Lesson | None:
@@ -49,7 +48,6 @@ def answer_homework(folder: str, out: str, *, poll: Callable[[], None]) -> Itera
     """Yield the table of a folder, cell by cell as JSON, and a class's predictions. This runs in a child process.
 
     Args:
-        folder: the folder of the homework files.
         out: path of the table's file; empty for no file.
         poll: called regularly.
     """
@@ -105,7 +103,6 @@ main = command(_collect)
 
 
 def command_parser() -> argparse.ArgumentParser:
-    """Return the parser of this command."""
     parser = Parser(
         prog="grpo-lab homework",
         description=(

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from app.display import draw_offscreen
-from app.teaching.export.lesson_file import lesson_called
 from app.teaching.export.lesson_walk import WalkedStep, walked
+from app.teaching.lessons.own import lesson_called
 from app.teaching.lessons.readable import number_text, reads_as
 from grpo_core.teaching.lessons import Lesson, Prediction, as_told, spoken
 from grpo_core.text import plural, tr
@@ -27,7 +27,6 @@ class StepReport:
         place: index of the step.
         seconds: duration with the lesson's own seed.
         said: messages of interest to a teacher.
-        faults: error messages.
     """
 
     place: int
@@ -40,7 +39,6 @@ def check_lesson(lesson: Lesson, seeds: int = SEEDS, poll: Callable[[], None] = 
     """Run every step of ``lesson`` with its own seed and with others, and yield a report per step.
 
     Args:
-        lesson: the lesson.
         seeds: number of other seeds, 0 or more.
         poll: called after each step with each seed; an exception from it ends the check.
 
@@ -84,8 +82,9 @@ def _report(lesson: Lesson, step: WalkedStep, others: Sequence[WalkedStep]) -> S
 
 def _place_answer(report: StepReport, predict: Prediction, value: float) -> None:
     """Report where the answer is in the range of possible predictions."""
+    said, fault = report.said.append, report.faults.append
     if math.isnan(value):
-        report.faults.append(tr("The run has no such number."))
+        fault(tr("The run has no such number."))
         return
     number = number_text(predict, value)
     if predict.number:
@@ -94,32 +93,22 @@ def _place_answer(report: StepReport, predict: Prediction, value: float) -> None
     match predict.kind:
         case "choice":
             if right:
-                report.said.append(
-                    tr("Answer: “{choice}” ({number}).").format(choice=tr("” and “").join(right), number=number)
-                )
+                said(tr("Answer: “{choice}” ({number}).").format(choice=tr("” and “").join(right), number=number))
             else:
-                report.faults.append(tr("No choice contains the answer ({number}).").format(number=number))
+                fault(tr("No choice contains the answer ({number}).").format(number=number))
             if other := reads_as(predict, value):
-                report.faults.append(
-                    tr("Its number, {number}, reads like one of “{choice}”: leave out “number”.").format(
-                        number=number, choice=other
-                    )
-                )
+                pattern = tr("Its number, {number}, reads like one of “{choice}”: leave out “number”.")
+                fault(pattern.format(number=number, choice=other))
         case "direction":
-            report.said.append(tr("Answer: {way} ({number}).").format(way=right[0], number=number))
+            said(tr("Answer: {way} ({number}).").format(way=right[0], number=number))
         case "number" | "ghost":
             ends = tr("{low:g} to {high:g}").format(low=predict.low, high=predict.high)
             if predict.low <= value <= predict.high:
                 share = (value - predict.low) / (predict.high - predict.low)
-                report.said.append(
-                    tr("Answer: {number}, at {share:.0%} of the scale from {ends}.").format(
-                        number=number, share=share, ends=ends
-                    )
-                )
+                pattern = tr("Answer: {number}, at {share:.0%} of the scale from {ends}.")
+                said(pattern.format(number=number, share=share, ends=ends))
             else:
-                report.faults.append(
-                    tr("The answer ({number}) is outside its range from {ends}.").format(number=number, ends=ends)
-                )
+                fault(tr("The answer ({number}) is outside its range from {ends}.").format(number=number, ends=ends))
         case kind:
             raise ValueError(f"{kind!r} is not a kind of prediction")
 
@@ -131,11 +120,8 @@ def _check_reveal(report: StepReport, predict: Prediction, value: float) -> None
     if (low, high) == (-math.inf, math.inf):
         report.said.append(tr("The reveal has no “holds”: it is shown whatever the run says."))
     elif not as_told(predict, value):
-        report.faults.append(
-            tr("The reveal does not hold: {value:.6g} is outside “holds” from {low:g} to {high:g}.").format(
-                value=value, low=low, high=high
-            )
-        )
+        pattern = tr("The reveal does not hold: {value:.6g} is outside “holds” from {low:g} to {high:g}.")
+        report.faults.append(pattern.format(value=value, low=low, high=high))
 
 
 def compare_seeds(report: StepReport, predict: Prediction, value: float, others: Sequence[WalkedStep]) -> None:
@@ -143,32 +129,23 @@ def compare_seeds(report: StepReport, predict: Prediction, value: float, others:
     if not others:
         return
     values = [math.nan if other.value is None else other.value for other in others]
-    agreed = sum(agrees(predict, value, other) for other in values)
+    agreed, count = sum(agrees(predict, value, other) for other in values), len(values)
     if all(other == value for other in values):
-        report.said.append(
-            plural(
-                "The same with {count} other seed.", "The same with each of {count} other seeds.", len(values)
-            ).format(count=len(values))
-        )
+        same = plural("The same with {count} other seed.", "The same with each of {count} other seeds.", count)
+        report.said.append(same.format(count=count))
         return
     found = [other for other in values if not math.isnan(other)]
-    span = (
-        tr(", {low:.4g} to {high:.4g}").format(low=min(found), high=max(found))
-        if found
-        else tr(", none has this number")
+    span = tr(", none has this number")
+    if found:
+        span = tr(", {low:.4g} to {high:.4g}").format(low=min(found), high=max(found))
+    agree = plural(
+        "{agreed} of {count} other seed agrees{span}.", "{agreed} of {count} other seeds agree{span}.", count
     )
-    report.said.append(
-        plural(
-            "{agreed} of {count} other seed agrees{span}.", "{agreed} of {count} other seeds agree{span}.", len(values)
-        ).format(agreed=agreed, count=len(values), span=span)
-    )
-    untrue = len(values) - sum(is_true_of(predict, value, other) for other in values)
-    if 2 * untrue > len(values):
-        report.faults.append(
-            tr("With {untrue} of {count} other seeds, what is said about the answer would be untrue.").format(
-                untrue=untrue, count=len(values)
-            )
-        )
+    report.said.append(agree.format(agreed=agreed, count=count, span=span))
+    untrue = count - sum(is_true_of(predict, value, other) for other in values)
+    if 2 * untrue > count:
+        pattern = tr("With {untrue} of {count} other seeds, what is said about the answer would be untrue.")
+        report.faults.append(pattern.format(untrue=untrue, count=count))
 
 
 def agrees(predict: Prediction, value: float, other: float) -> bool:
@@ -188,7 +165,6 @@ def is_true_of(predict: Prediction, value: float, other: float) -> bool:
 
 
 def lines_of(lesson: Lesson, report: StepReport) -> Iterator[str]:
-    """Yield the text lines of a report."""
     step = lesson.steps[report.place]
     head = spoken(step.predict.ask if step.predict is not None else step.text)
     yield tr("Step {place} of {count}, {seconds:.1f} s: {head}").format(

@@ -19,7 +19,6 @@ MOST_SEEDS = 16
 
 
 def _run(arguments: Sequence[str]) -> int:
-    """Run the command that the arguments describe, and return the number of faults of a lesson."""
     options = command_parser().parse_args(arguments)
     faults: int = options.command(options)
     return faults
@@ -52,7 +51,7 @@ def _check(options: argparse.Namespace) -> int:
     seeds = _seeds(options.seeds)
     draw_offscreen()
     from app.teaching.export.lesson_check import check_lesson, lines_of
-    from app.teaching.export.lesson_file import lesson_called
+    from app.teaching.lessons.own import lesson_called
 
     lesson = lesson_called(options.lesson)
     print(tr("Lesson {number}: {title}").format(number=lesson.number, title=lesson.title), flush=True)
@@ -69,7 +68,7 @@ def _check(options: argparse.Namespace) -> int:
     )
     print(
         sentence.format(
-            steps=len(lesson.steps), asked=lesson.asked, seconds=seconds, faults=faults or tr("none", "faults")
+            steps=len(lesson.steps), asked=len(lesson.questions), seconds=seconds, faults=faults or tr("none", "faults")
         )
     )
     return faults
@@ -83,9 +82,9 @@ def _gift(options: argparse.Namespace) -> int:
     draw_offscreen()
     from app.panel_registry import lesson_panels
     from app.teaching.export.gift import gift
-    from app.teaching.export.lesson_file import lesson_called
     from app.teaching.export.lesson_walk import walked
     from app.teaching.lessons.catalogue import lessons
+    from app.teaching.lessons.own import lesson_called
 
     chosen = [lesson_called(name) for name in options.lesson] or lessons(lesson_panels())[0]
     parts = []
@@ -111,8 +110,8 @@ def _course(options: argparse.Namespace) -> int:
     refuse_existing(asked, options.force)
     draw_offscreen()
     from app.teaching.export.handout_command import write_papers
-    from app.teaching.export.lesson_file import lesson_called
     from app.teaching.lessons.course import COURSE, SLOTS, plan, write_course
+    from app.teaching.lessons.own import lesson_called
 
     if options.lesson and options.minutes is not None:
         raise GrpoError("--minutes chooses the lessons; name none.")
@@ -129,7 +128,7 @@ def _course(options: argparse.Namespace) -> int:
 
 def _words(options: argparse.Namespace) -> int:
     """Print the names that a lesson file can use: pictures with their states and numbers, panels, and metrics."""
-    from app.teaching.export.lesson_words import words_table
+    from app.teaching.lessons.interactives.table import words_table
 
     print(words_table())
     return 0
@@ -142,7 +141,6 @@ def _seeds(text: str) -> int:
 
 
 def command_parser() -> argparse.ArgumentParser:
-    """Return the parser of this command."""
     parser = Parser(prog="grpo-lab lesson", description="Write your own lesson, and check what it says.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     new = commands.add_parser("new", help="write a lesson to begin with", description=_new.__doc__)

@@ -41,11 +41,7 @@ ENDING_S = 5.0
 
 
 class LessonScreen:
-    """The lesson on the left, and the panels of the step stacked on the right.
-
-    Attributes:
-        widget: widget that contains the screen.
-    """
+    """The lesson on the left, and the panels of the step stacked on the right."""
 
     def __init__(self, workspace: Workspace, lesson: LessonPanel) -> None:
         self.widget = QWidget()
@@ -61,23 +57,13 @@ class LessonScreen:
 
     @property
     def beside(self) -> list[Panel]:
-        """The panels next to the lesson."""
         return [self._made[id][1] for id in self._seen]
 
     @property
     def panels(self) -> list[Panel]:
-        """The lesson's panel, and those next to it."""
         return [self._lesson, *self.beside]
 
-    def show(
-        self,
-        panels: Sequence[str] = (),
-        scale: float = 1.0,
-        *,
-        picture: bool = True,
-        run: bool = True,
-        again: bool = False,
-    ) -> None:
+    def show(self, panels: Sequence[str] = (), scale: float = 1.0, *, picture: bool = True, run: bool = True) -> None:
         """Arrange the lesson, with or without a ``picture`` of its own, and ``panels`` (ids in the registry)."""
         for id in panels:
             if id not in self._made:
@@ -94,7 +80,6 @@ class LessonScreen:
         self._beside.setVisible(bool(panels))
 
     def _framed(self, id: str) -> tuple[QWidget, Panel]:
-        """Return a panel with its title above it."""
         spec = next(spec for spec in PANELS if spec.id == id)
         frame, title, panel = QWidget(), Label(spec.title, name="section"), spec.make(self._workspace)
         down(title, (panel, 1), on=frame, margins=0)
@@ -114,8 +99,6 @@ class LessonStage:
     """A workspace with its own learner, on which lessons can be played one after another.
 
     Attributes:
-        workspace: state of the stage.
-        player: plays the lesson.
         page: draws the step as presented to a class.
         screen: the page, with the panels next to it.
     """

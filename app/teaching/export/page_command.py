@@ -49,8 +49,8 @@ def _page(options: argparse.Namespace) -> bytes:
 
         return simulator_page()
     if options.lesson is not None:
-        from app.teaching.export.lesson_file import lesson_called
         from app.teaching.export.page.lesson_page import lesson_page
+        from app.teaching.lessons.own import lesson_called
 
         return lesson_page(lesson_called(options.lesson))
     from app.teaching.export.page.run_page import run_page
@@ -67,7 +67,6 @@ def _updates(text: str | None) -> range | None:
 
 
 def command_parser() -> argparse.ArgumentParser:
-    """Return the parser of this command."""
     parser = Parser(
         prog="grpo-lab page",
         description=(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QDialog, QPlainTextEdit, QProgressBar, QPushButton, QWidget
 
 from app.boxes import across, down
@@ -21,16 +21,9 @@ class RehearsalWindow(QDialog):
     """Runs a lesson in the background with its own seed and others, and shows the report of ``lesson check``.
 
     Attributes:
-        status: the progress, or the result.
         bar: the progress as a share of all steps with all seeds.
-        report: the findings, step by step.
         end: the button that cancels the rehearsal or, afterwards, closes the window.
-
-    Signals:
-        over: emitted when the rehearsal is finished or cancelled.
     """
-
-    over = Signal()
 
     def __init__(self, lesson: Lesson, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -60,7 +53,6 @@ class RehearsalWindow(QDialog):
 
     @property
     def busy(self) -> bool:
-        """Whether the rehearsal is running."""
         return self._process is not None
 
     def done(self, result: int) -> None:
@@ -73,7 +65,6 @@ class RehearsalWindow(QDialog):
             process.close()
             self.end.setText(tr("Close"))
             self.bar.hide()
-            self.over.emit()
 
     @Slot(object)
     def _on_given(self, report: dict[str, Any]) -> None:

@@ -8,10 +8,7 @@ from grpo_core.config import Settings, language_settings
 
 
 def train_command(settings: Settings, updates: int, out: str) -> str:
-    """Return the shell-quoted command line that trains for ``updates`` updates under ``settings`` and writes the run
-    to the
-    file ``out``.
-    """
+    """Return the shell-quoted command line that trains under ``settings`` and writes the run to the file ``out``."""
     usual = language_settings() if settings.is_language else Settings()
     words = ["grpo-lab", "train", *(["--language"] if settings.is_language else [])]
     for path, (_, now) in sorted(usual.differences(settings).items()):

@@ -16,12 +16,7 @@ PREDICT_FIRST = tr("Predict first: ▲ ▼ and Return. Going on again skips the 
 
 
 class LessonBar(QWidget):
-    """Navigation buttons of the open lesson, with a note on what has to happen before the next step.
-
-    Attributes:
-        back, next, open, leave: the buttons.
-        note: the message between them.
-    """
+    """Navigation buttons of the open lesson, with a note on what has to happen before the next step."""
 
     def __init__(self, lesson_player: LessonPlayer, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -48,7 +43,6 @@ class LessonBar(QWidget):
         """Show the state of the lesson.
 
         Args:
-            view: the view of the lesson's run.
             picture_progress: what the lesson's own picture is still computing; empty if nothing.
             stage: whether the lesson is being presented, which hides the buttons for leaving it.
             filmed: whether the lesson is being filmed, which hides all buttons.

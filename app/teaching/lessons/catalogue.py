@@ -21,7 +21,6 @@ class Broken:
     """A lesson file that contains an error.
 
     Attributes:
-        file: name of the file.
         sentence: message that says what is wrong, where, and how to correct it.
     """
 
@@ -54,10 +53,7 @@ def lesson_titles() -> tuple[Lesson, ...]:
 
 @cache
 def vocabulary(panels: tuple[str, ...]) -> Vocabulary:
-    """Return the names that lesson files can use.
-
-    ``panels`` are the ids of the panels that can be shown next to a lesson.
-    """
+    """Return the names that lesson files can use. ``panels`` are the ids of the panels that they can show."""
     from app.teaching.lessons.interactives.table import INTERACTIVES
 
     terms = {name.casefold() for entry in glossary() for name in (entry.id, entry.title, entry.symbol, *entry.also)}
@@ -95,10 +91,7 @@ def lesson_in(path: Path, panels: tuple[str, ...]) -> Lesson:
 
 
 def lessons(panels: tuple[str, ...], folder: Path | None = None) -> tuple[list[Lesson], list[Broken]]:
-    """Return the lessons of a folder (the shipped ones by default) in order, and the broken files.
-
-    ``panels`` are the ids of the panels that can be shown next to a lesson.
-    """
+    """Return the lessons of a folder (the shipped ones by default) in order, and the broken files."""
     folder = resource("lessons") if folder is None else folder
     try:
         vocabulary(panels)

@@ -15,11 +15,7 @@ LAID_OUT = (QEvent.Type.Resize, QEvent.Type.LayoutRequest)
 
 
 class Cover(QWidget):
-    """A cover that hides a widget, both visually and from screen readers.
-
-    Attributes:
-        target: the covered widget.
-    """
+    """A cover that hides a widget, both visually and from screen readers."""
 
     def __init__(self, target: QWidget) -> None:
         super().__init__(target.parentWidget())
@@ -54,7 +50,6 @@ class Cover(QWidget):
         self.update()
 
     def lift(self) -> None:
-        """Uncover the target."""
         if self._shown_before:
             self._shown_before = False
             self._retain(False)

@@ -31,13 +31,9 @@ class Ending(QWidget):
 
     Signals:
         chosen: emitted with the id of the lesson to open next; empty for the list of lessons.
-        handed_in: emitted when the predictions are to be saved as homework.
-        kept: emitted when the lesson's run is to continue in the full program.
     """
 
     chosen = Signal(str)
-    kept = Signal()
-    handed_in = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -46,12 +42,10 @@ class Ending(QWidget):
         self.following, self.all = QPushButton(), QPushButton(tr("All lessons"))
         self.free = QPushButton(tr("Go on with this run"))
         self.homework = homework_button()
-        self.homework.clicked.connect(self.handed_in)
         self.following.setProperty("primary", True)
         self.free.setToolTip(tr("The lesson's run in the full program, with all panels and all settings (O)."))
         self.following.clicked.connect(self._on_following)
         self.all.clicked.connect(self._on_all)
-        self.free.clicked.connect(self.kept)
         row = across(self.homework, self.all, self.free, None)
         down(self.result, self.analogy, self.missed, self.following, row, on=self, margins=0, spacing=12)
         for button in (self.following, self.homework, self.all, self.free):
@@ -61,10 +55,7 @@ class Ending(QWidget):
     def show_lesson(
         self, lesson: Lesson, placed: Mapping[int, Placed], following: Lesson | None, theme: Theme, scale: float
     ) -> None:
-        """Show the results of the predictions in ``lesson``, and offer ``following`` as the next lesson.
-
-        ``placed`` contains the predictions by step, counted from 0.
-        """
+        """Show the results of the predictions ``placed``, by step, and offer ``following`` as the next lesson."""
         self.result.setFont(theme.font("number", scale))
         for label in (self.analogy, self.missed):
             label.setFont(theme.font("body", scale * 1.15))
@@ -99,13 +90,10 @@ class Ending(QWidget):
 
 
 def result_of(lesson: Lesson, placed: Mapping[int, Placed]) -> str:
-    """Return a message stating how many of the lesson's predictions were right and how many were close.
-
-    Skipped questions do not count.
-    """
+    """Return how many of the lesson's predictions were right and how many were close, without skipped questions."""
     made = [one for one in placed.values() if one.guess is not None]
     right, close = sum(one.right for one in made), sum(one.close for one in made)
-    if lesson.asked and not made:
+    if lesson.questions and not made:
         return tr("The end. No prediction was made.")
     if close:
         return tr("The end. Right predictions: {right} of {count}, and close: {close}.").format(

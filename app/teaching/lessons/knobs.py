@@ -19,14 +19,13 @@ class Knobs(QWidget):
 
     Attributes:
         rows: control rows by the dotted path of their setting.
+        back: the button that returns every knob to the value of the step.
 
     Signals:
         turned: emitted with the dotted path and the value of a knob that was turned.
-        reset: emitted when every knob is to return to the value of the step.
     """
 
     turned = Signal(str, object)
-    reset = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -35,7 +34,6 @@ class Knobs(QWidget):
         self.back.setText(tr("Reset"))
         self.back.setToolTip(tr("Reset everything to the values of this step."))
         self.back.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.back.clicked.connect(self.reset)
         self._row = across(self.back, on=self, margins=0, spacing=16)
 
     def stand(self, upright: bool) -> None:
@@ -45,10 +43,7 @@ class Knobs(QWidget):
         self._row.setSpacing(8 if upright else 16)
 
     def show_knobs(self, paths: tuple[str, ...], settings: Settings, touched: bool) -> None:
-        """Show the knobs for ``paths`` with the values in ``settings``.
-
-        ``touched``: whether any of them can be reset.
-        """
+        """Show the knobs for ``paths`` with the values in ``settings``. They can be reset if one was ``touched``."""
         if tuple(self.rows) != paths:
             self._rebuild(paths, settings)
         for path, row in self.rows.items():
@@ -68,7 +63,6 @@ class Knobs(QWidget):
             self._row.insertWidget(place, row, 1)
 
     def refuse(self, path: str, error: SettingsError) -> None:
-        """Show next to the knob why its value was rejected."""
         if path in self.rows:
             self.rows[path].refuse(str(error))
 

@@ -36,7 +36,6 @@ class Line:
         title: the question, or the name of the file.
         below: the lesson's subject, or the error message.
         length: its duration in class, and its position in a course.
-        progress: the progress as text.
         share: the progress from 0 to 1.
         lesson: id of the lesson; empty for a broken file and for a heading.
         broken: whether ``below`` is an error message.
@@ -45,14 +44,14 @@ class Line:
     number: str
     title: str
     below: str
-    length: str
-    progress: str
-    share: float
-    lesson: str
+    length: str = ""
+    progress: str = ""
+    share: float = 0.0
+    lesson: str = ""
     broken: bool = False
 
 
-HEADING = Line("", tr("Your own lessons"), tr("From your folder: Lessons, Open my folder."), "", "", 0.0, "")
+HEADING = Line("", tr("Your own lessons"), tr("From your folder: Lessons, Open my folder."))
 """Heading above the user's own lessons."""
 SUBJECTS = (
     (tr("Start here: rewards in a group"), ("build_group", "one_update", "same_rewards", "group_size", "many_batches")),
@@ -78,10 +77,7 @@ def lines(
         text = _progress_text(reached, len(lesson.steps), right, placed)
         length = _length_text(lesson, course)
         made.append(Line(str(lesson.number), lesson.title, lesson.gist, length, text, share, lesson.id))
-    made += [
-        Line("!", tr("{file} cannot be used").format(file=bad.file), bad.sentence, "", "", 0.0, "", broken=True)
-        for bad in broken
-    ]
+    made += [Line("!", tr("{file} cannot be used").format(file=bad.file), bad.sentence, broken=True) for bad in broken]
     return made
 
 
@@ -90,7 +86,7 @@ def by_subject(made: Sequence[Line]) -> list[Line]:
     shown: list[Line] = []
     for title, ids in SUBJECTS:
         own = [line for id in ids for line in made if line.lesson == id]
-        shown += [Line("", title, "", "", "", 0.0, ""), *own] if own else []
+        shown += [Line("", title, ""), *own] if own else []
     return [*shown, *(line for line in made if line not in shown)]
 
 

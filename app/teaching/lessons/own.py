@@ -1,4 +1,7 @@
-"""The user's own lessons: files in the user's folder, in a package or anywhere else, numbered from 100."""
+"""The user's own lessons: files in the user's folder, in a package or anywhere else, numbered from 100.
+
+The argument of a command that names a lesson can be one of them, too.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,10 @@ from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
 
+from app.panel_registry import lesson_panels
 from app.resources import resource
-from app.teaching.lessons.catalogue import Broken, lesson_in, lesson_titles
+from app.settings.paths import find_paths
+from app.teaching.lessons.catalogue import Broken, lesson_in, lesson_named, lesson_titles, lessons
 from grpo_core.plugins import credited
 from grpo_core.teaching.lessons import PACKAGED, Lesson, LessonError
 from grpo_core.text import plural, tr
@@ -29,7 +34,6 @@ def read_own(path: Path, panels: tuple[str, ...], others: Sequence[tuple[Path, L
     """Return the lesson in one of the user's files, or in a shipped one.
 
     Args:
-        path: path of the file.
         panels: ids of the panels that a lesson can show.
         others: other files and their lessons, whose ids and numbers are taken.
 
@@ -89,3 +93,21 @@ def template(taken: Sequence[int] = ()) -> str:
     """Return the text of a new, working lesson with the lowest number not in ``taken``, at least :data:`FIRST`."""
     number = next(number for number in count(FIRST) if number not in taken)
     return resource("lessons/template.txt").read_text("utf-8").replace("NUMBER", str(number))
+
+
+def lesson_called(name: str) -> Lesson:
+    """Return the lesson with an id or a number, or the lesson in a file.
+
+    Ids and numbers can denote shipped lessons and those in the user's folder.
+
+    Raises:
+        GrpoError: there is none, or the file is not a lesson; the message says where the error is and how to
+            correct it.
+    """
+    panels = lesson_panels()
+    own, _ = own_lessons(panels, find_paths().lessons)
+    if is_lesson_file(name):
+        path = Path(name)
+        beside, _ = own_lessons(panels, path.parent)
+        return read_own(path, panels, [*own, *beside])
+    return lesson_named([*lessons(panels)[0], *(lesson for _, lesson in own)], name)

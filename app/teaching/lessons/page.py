@@ -39,16 +39,12 @@ class LessonPage(QWidget):
         filmed: whether the page is being filmed, without buttons, knobs or invitations.
 
     Signals:
-        handed_in: emitted when the predictions are to be saved as homework.
         redraw: emitted when something has changed between frames.
-        wanted: emitted with the id of the lesson to open; empty for the list.
         guess_shown: emitted with the predicted probability of the likeliest action (None before one is chosen),
             which the policy panel next to the lesson should show, and whether it can be dragged there.
     """
 
-    handed_in = Signal()
     redraw = Signal()
-    wanted = Signal(str)
     guess_shown = Signal(object, bool)
 
     def __init__(self, workspace: Workspace, lesson_player: LessonPlayer, parent: QWidget | None = None) -> None:
@@ -71,15 +67,12 @@ class LessonPage(QWidget):
         self.title, self.question, self.count = Label(wraps=True), Label(wraps=True), Label(name="muted")
         self.question.hide()
         self.ending = Ending()
-        self.ending.chosen.connect(self.wanted)
-        self.ending.kept.connect(lesson_player.keep)
-        self.ending.handed_in.connect(self.handed_in)
+        self.ending.free.clicked.connect(lesson_player.keep)
         self.homework = homework_button()
-        self.homework.clicked.connect(self.handed_in)
         self.knobs.turned.connect(self._on_turned)
-        self.knobs.reset.connect(lesson_player.reset)
+        self.knobs.back.clicked.connect(lesson_player.reset)
         self.prediction.placed.connect(self.answer)
-        self.prediction.skipped.connect(lesson_player.skip)
+        self.prediction.skip.clicked.connect(lesson_player.skip)
         self.prediction.moved.connect(self.redraw)  # the ghost in the picture follows the prediction
         self._build()
 
@@ -100,7 +93,6 @@ class LessonPage(QWidget):
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def draw(self, view: View) -> None:
-        """Draw the current step and the lesson's run."""
         lesson_player = self._lesson_player
         lesson = lesson_player.lesson
         self._show_guess_beside()
@@ -145,7 +137,8 @@ class LessonPage(QWidget):
         self.knobs.setVisible(turnable and not lesson_player.finished)
         if seen.knobs:
             self.knobs.show_knobs(seen.knobs, view.wanted, bool(lesson_player.turned))
-        self.bar.draw(view, self.picture.progress_text, stage=self.stage, filmed=self.filmed)
+        picture = self.picture.interactive
+        self.bar.draw(view, picture.progress_text if picture is not None else "", stage=self.stage, filmed=self.filmed)
         self._focus_new_step(lesson)
 
     def _draw_picture(self, view: View) -> None:
@@ -157,7 +150,6 @@ class LessonPage(QWidget):
         self.picture.draw(view, self._guess(placed) if ghost else None, asks=ghost and lesson_player.covered)
 
     def _guess(self, placed: Placed | None) -> float | None:
-        """Return the current guess, or the prediction that was ``placed``."""
         return self.prediction.guess if placed is None else placed.guess
 
     def _show_guess_beside(self) -> None:
@@ -174,7 +166,6 @@ class LessonPage(QWidget):
             self.guess_shown.emit(*shown)
 
     def _focus_new_step(self, lesson: Lesson) -> None:
-        """Move the keyboard focus to a new step, a new question, or the end of the lesson."""
         lesson_player = self._lesson_player
         shown = lesson.id, lesson_player.place, lesson_player.covered, lesson_player.finished
         if shown != self._shown:
@@ -227,7 +218,6 @@ class LessonPage(QWidget):
         self.knobs.stand(alone)
 
     def _open_picture(self, name: str) -> None:
-        """Show the lesson's own picture, or none, and arrange the text accordingly."""
         if self.picture.open(name):
             self._arrange()
 
@@ -264,7 +254,6 @@ class LessonPage(QWidget):
         self.words.ensureWidgetVisible(self.prediction.sentence)
 
     def dispose(self) -> None:
-        """Stop all computations when the program closes."""
         self.picture.dispose()
 
     @Slot(str, object)

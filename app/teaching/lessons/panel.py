@@ -38,10 +38,8 @@ class LessonPanel(Panel):
 
     Signals:
         own_read: emitted when the lessons of the user's folder have been read.
-        left: emitted when the last lesson has ended, with a message to show, or an empty string.
     """
 
-    left = Signal(str)
     own_read = Signal()
 
     def __init__(self, workspace: Workspace, panels: tuple[str, ...], parent: QWidget | None = None) -> None:
@@ -69,15 +67,13 @@ class LessonPanel(Panel):
         self._stack.addWidget(front)
 
     def use(self, lesson_player: LessonPlayer) -> None:
-        """Use ``lesson_player`` to play the lessons."""
         self._lesson_player = lesson_player
         self.page = LessonPage(self.workspace, lesson_player)
         self.page.redraw.connect(self.redraw)
-        self.page.wanted.connect(self._on_wanted)
+        self.page.ending.chosen.connect(self._on_wanted)
         self._stack.addWidget(self.page)
         lesson_player.changed.connect(self.redraw)
         lesson_player.led_on.connect(self._on_led_on)
-        lesson_player.ended.connect(self._on_ended)
 
     def load(self) -> None:
         """Read the lesson files unless they have already been read."""
@@ -101,7 +97,6 @@ class LessonPanel(Panel):
 
     @Slot(str)
     def open(self, id: str) -> None:
-        """Open the lesson with this id, if it exists."""
         lesson = next((lesson for lesson in self.all if lesson.id == id), None)
         if lesson is not None and self._lesson_player is not None:
             self._lesson_player.open(lesson)
@@ -168,11 +163,6 @@ class LessonPanel(Panel):
     def _on_led_on(self) -> None:
         following = self._following()
         self._on_wanted("" if following is None else following.id)
-
-    @Slot(str)
-    def _on_ended(self, sentence: str) -> None:
-        self.redraw()
-        self.left.emit(sentence)
 
     def dispose(self) -> None:
         if self.page is not None:

@@ -1,14 +1,26 @@
-"""The picture of a lesson: created when the lesson is opened, and partly covered while a question is open."""
+"""The picture of a lesson: created when the lesson is opened, and partly covered while a question is open.
+
+During a reveal it changes by interpolation between two pictures: bars grow, lines are drawn.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from app.boxes import down
+from app.plotting.bar_chart import BarChart
+from app.plotting.bar_data import BarPicture, BarSeries, Lane
+from app.plotting.line_chart import LineChart
+from app.plotting.line_data import Line, LinePicture
 from app.teaching.lessons.interactives.base import Interactive
-from app.teaching.lessons.morph import Morph
 from app.teaching.lessons.player import LessonPlayer, Phase
+from app.workspace.film import eased
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.text import tr
@@ -40,11 +52,6 @@ class LessonPicture(QWidget):
         self._place = down(on=self, margins=0)
         self.hide()
 
-    @property
-    def progress_text(self) -> str:
-        """Message about the progress of the picture's computation, or an empty string if there is none."""
-        return "" if self.interactive is None else self.interactive.progress_text
-
     def open(self, name: str) -> bool:
         """Show the interactive called ``name``, or none for an unknown name, and return whether it has changed."""
         from app.teaching.lessons.interactives.table import INTERACTIVES
@@ -63,7 +70,6 @@ class LessonPicture(QWidget):
         return True
 
     def clear(self) -> None:
-        """Remove the interactive."""
         self._morph = None
         old, self.interactive, self._lesson_player.interactive = self.interactive, None, None
         self.hide()
@@ -77,7 +83,6 @@ class LessonPicture(QWidget):
         """Draw the current step, interpolated during a reveal, and with parts covered while a question is open.
 
         Args:
-            view: the view of the lesson's run.
             guess: the predicted height that is marked in the picture; None for no mark.
             asks: whether that mark can be dragged.
         """
@@ -92,7 +97,7 @@ class LessonPicture(QWidget):
         if picture.ready and self._morph is not None:
             lesson_player.play_change()
         if self._morph is not None and lesson_player.phase is Phase.CHANGING:
-            self._morph.blend(lesson_player.reveal.eased)
+            self._morph.blend(eased(lesson_player.reveal.share))
         elif self._morph is not None and picture.ready:
             self._morph.blend(1.0)
             self._morph = None
@@ -113,3 +118,79 @@ class LessonPicture(QWidget):
         """Stop all computations when the program closes."""
         if self.interactive is not None:
             self.interactive.dispose()
+
+
+class Morph:
+    """A transition of the charts of a widget from their old pictures to their new ones.
+
+    A chart that was not redrawn between two frames still has the interpolated picture, so the target picture is
+    stored separately.
+    """
+
+    def __init__(self, widget: QWidget) -> None:
+        """Store the current picture of every chart inside ``widget``."""
+        self._widget = widget
+        self._before = {chart: chart.picture for kind in BETWEEN for chart in widget.findChildren(kind)}
+        self._between: dict[QWidget, tuple[object, Any]] = {}
+
+    def blend(self, share: float) -> None:
+        """Set every chart to the picture at ``share`` (0 to 1) of the way to the latest one."""
+        for kind, between in BETWEEN.items():
+            for chart in self._widget.findChildren(kind):
+                shown, target = self._between.get(chart, (None, None))
+                target = target if shown is chart.picture else chart.picture
+                if target is not self._before.get(chart):
+                    chart.show_picture(between(self._before.get(chart), target, share))
+                    self._between[chart] = chart.picture, target
+
+
+def between_bars(before: BarPicture | None, after: BarPicture, share: float) -> BarPicture:
+    """Return the bars at ``share`` of the way from one picture to another. Bars without a counterpart grow from 0."""
+    if not after.framed or not after.count or share >= 1:
+        return after
+    same = before is not None and before.count == after.count and before.label == after.label
+    known = {(s.name, s.style): s for s in before.series} if same and before is not None else {}
+
+    def between(lane: Lane) -> Lane:
+        series = [_bar(known.get((s.name, s.style)), s, share) for s in lane.series]
+        return dataclasses.replace(lane, series=tuple(series), notes=())
+
+    return dataclasses.replace(after, lanes=tuple(map(between, after.lanes)))
+
+
+def _bar(before: BarSeries | None, after: BarSeries, share: float) -> BarSeries:
+    if not after.is_bar or not len(after.heights):
+        return after
+    old = np.zeros_like(after.heights, dtype=float)
+    if before is not None and len(before.heights) == len(old):
+        old = np.nan_to_num(np.asarray(before.heights, dtype=float))
+    return after.with_heights(old + (after.heights - old) * share, low=None, high=None)
+
+
+def between_lines(before: LinePicture | None, after: LinePicture, share: float) -> LinePicture:
+    """Return the lines at ``share`` of the way from one picture to another.
+
+    Lines with the same points move; others are drawn from left to right.
+    """
+    if share >= 1:
+        return after
+    known = {} if before is None else before.by_name
+    lines = [_line(known.get(line.name), line, share) for line in after.lines]
+    return dataclasses.replace(after, lines=tuple(lines))
+
+
+def _line(before: Line | None, after: Line, share: float) -> Line:
+    if before is not None and len(before.x) == len(after.x) and np.array_equal(before.x, after.x):
+        if np.array_equal(before.y, after.y, equal_nan=True):
+            return after
+        if np.isfinite(before.y).any():
+            return dataclasses.replace(after, y=before.y + (after.y - before.y) * share, low=None, high=None)
+    if not len(after.x):
+        return after
+    low, high = float(np.nanmin(after.x)), float(np.nanmax(after.x))
+    there = after.x <= low + (high - low) * share
+    return dataclasses.replace(after, y=np.where(there, after.y, np.nan))
+
+
+BETWEEN: dict[type[Any], Callable[[Any, Any, float], Any]] = {BarChart: between_bars, LineChart: between_lines}
+"""Kinds of charts, with the function that returns a picture between two others."""

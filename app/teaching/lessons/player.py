@@ -17,8 +17,7 @@ from app.teaching.lessons.interactives.base import Interactive
 from app.teaching.lessons.prediction import Placed
 from app.teaching.lessons.progress import LessonProgress, PredictionEntry
 from app.teaching.lessons.reveal import CHANGE_SECONDS, FILM_SECONDS, Reveal
-from app.teaching.lessons.runs import LessonRuns
-from app.teaching.lessons.saved_state import LessonDocks
+from app.teaching.lessons.runs import LessonDocks, LessonRuns
 from app.training.controller import Controller
 from app.workspace.cursor import Stage
 from app.workspace.player import Player
@@ -55,15 +54,12 @@ class LessonPlayer(QObject):
     """The player of the open lesson.
 
     Attributes:
-        lesson: the open lesson, or None.
         place: index of the step.
         turned: dotted path -> value of the knobs that the user has turned in this step.
         placed: step -> prediction made in this session.
         problem: a message that explains why a step cannot be shown, or an empty string.
         section: the section that the page shows. In the warning, continuing without a prediction skips the question.
-        phase: progress of the run and the picture towards the step shown.
         interactive: the lesson's own picture, set by the page that shows it.
-        reveal: the animation of an answer.
         runs: the runs of the lesson, and the state to which the user returns.
 
     Signals:
@@ -108,16 +104,12 @@ class LessonPlayer(QObject):
 
     @property
     def step(self) -> LessonStep:
-        """The current step."""
         assert self.lesson is not None
         return self.lesson.steps[self.place]
 
     @property
     def covered(self) -> bool:
-        """Whether the step is waiting for a prediction.
-
-        Until the user predicts or skips, the page shows the step's opening.
-        """
+        """Whether the step is waiting for a prediction. Until there is one, the page shows the step's opening."""
         return self.step.predict is not None and self.place not in self.placed
 
     @property
@@ -143,7 +135,6 @@ class LessonPlayer(QObject):
 
     @property
     def finished(self) -> bool:
-        """Whether the ending is shown."""
         return self.section is Section.ENDING
 
     @property
@@ -289,17 +280,13 @@ class LessonPlayer(QObject):
 
     @property
     def _film(self) -> range:
-        """The updates from the opening of the question to its answer.
-
-        The range is empty if the question has no starting update.
-        """
+        """The updates from the opening of the question to its answer. Empty if the question has no starting update."""
         predict, opening = self.step.predict, self.step.opening
         if predict is None or predict.start is None or opening is None:
             return range(0)
         return range(opening.update, self.step.update + 1)
 
     def _show_place_of(self, target: LessonStep) -> None:
-        """Move the cursor to the update and stage of the step."""
         self._workspace.move_to(target.update)
         if target.update:
             self._workspace.show_stage(Stage[target.stage.upper()], target.passed)
@@ -312,7 +299,6 @@ class LessonPlayer(QObject):
 
     @Slot()
     def _on_played(self) -> None:
-        """Update the cursor and the phase when the animation has progressed."""
         if self.lesson is None:
             return
         if self.phase is Phase.FILM and self.reveal.playing:
@@ -357,7 +343,6 @@ class LessonPlayer(QObject):
         self.changed.emit()
 
     def _warn(self, sentence: str | None) -> None:
-        """Show a message about progress that could not be stored."""
         if sentence:
             self._workspace.problem.emit(sentence, "warning")
 

@@ -10,9 +10,8 @@ from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.boxes import across, down
-from app.teaching.lessons.inputs import Options
+from app.teaching.lessons.inputs import Options, Value
 from app.teaching.lessons.readable import number_text, readable
-from app.teaching.lessons.value import Value
 from app.theme.labels import Label
 from app.theme.reasons import allow
 from app.theme.tokens import Theme
@@ -41,9 +40,8 @@ class Placed:
 
 
 def _input_for(prediction: Prediction) -> Options | Value:
-    """Return the input widget for the kind of prediction."""
-    if texts := [option.text for option in prediction.options.values()]:
-        return Options(prediction.ask, texts, down=len(texts) - 1 if prediction.kind == "direction" else 0)
+    if options := prediction.options:
+        return Options(prediction.ask, options, down=len(options) - 1 if prediction.kind == "direction" else 0)
     bar, low, high = prediction.kind == "ghost", prediction.low, prediction.high
     return Value(prediction.ask, low, high, bar=bar, form=prediction.shown)
 
@@ -60,10 +58,7 @@ def result_text(prediction: Prediction, value: float) -> str:
 
 
 def verdict(prediction: Prediction, placed: Placed, *, for_class: bool = False) -> str:
-    """Return a sentence about the result once the run has computed it.
-
-    With ``for_class``, a skipped question is not mentioned.
-    """
+    """Return a sentence about the result. ``for_class``, it does not mention that a question was skipped."""
     if placed.value is None:
         return tr("The run is being computed.")
     if placed.value != placed.value:
@@ -112,12 +107,10 @@ class PredictionBox(QWidget):
 
     Signals:
         placed: emitted with the guess (a number, a direction, or the index of a choice) when it is placed.
-        skipped: emitted when the question is skipped.
         moved: emitted when the guess has changed but is not placed yet.
     """
 
     placed = Signal(float)
-    skipped = Signal()
     moved = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -136,7 +129,6 @@ class PredictionBox(QWidget):
         self.place.setToolTip(tr("Place the prediction (Return); then the run answers."))
         self.skip.setToolTip(tr("Skip the question (S); it is shown as skipped."))
         self.place.clicked.connect(self._on_place)
-        self.skip.clicked.connect(self.skipped)
         for button in (self.place, self.skip):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         row = across(self.place, self.skip, None)
@@ -169,7 +161,7 @@ class PredictionBox(QWidget):
             label.setVisible(not open_)
         if placed is None:
             return
-        self._restore(prediction, placed)
+        self.input.close_with(placed.guess, placed.value)
         alone = bool(self.number.text())
         self.result.setText(
             guess_text(prediction, placed) if alone else verdict(prediction, placed, for_class=bool(self._stage))
@@ -194,24 +186,6 @@ class PredictionBox(QWidget):
             theme, space = self._look[0], max(self.width() - 8, 40)
             wide = QFontMetrics(theme.font("counter", 100 / COUNTER)).horizontalAdvance(self.number.text())
             self.number.setFont(theme.font("counter", min(LARGEST * self._stage, 100 * space / max(wide, 1)) / COUNTER))
-
-    def _restore(self, prediction: Prediction, placed: Placed) -> None:
-        """Restore the guess and the run's answer in a step that is shown again."""
-        box = self.input
-        if isinstance(box, Options):
-            if placed.guess is not None:
-                box.chosen = [*prediction.options].index(round(placed.guess))
-            if placed.value is not None and box.right is None:
-                options = enumerate(prediction.options.values())
-                box.mark(frozenset(place for place, option in options if placed.value in option))
-        elif isinstance(box, Value):
-            if placed.guess is not None:
-                box.guess = placed.guess
-            if placed.value is not None and box.value is None:
-                box.close_with(placed.value)
-        if box is not None:
-            box.open = False
-            box.update()
 
     def _rebuild(self, prediction: Prediction | None) -> None:
         self._prediction = prediction
@@ -241,7 +215,6 @@ class PredictionBox(QWidget):
             self.input.put(guess)
 
     def take_focus(self) -> None:
-        """Move the keyboard focus to the question."""
         if self.input is not None and self.input.open:
             self.input.setFocus(Qt.FocusReason.OtherFocusReason)
 
@@ -261,8 +234,7 @@ class PredictionBox(QWidget):
             self.input.set_look(theme, scale)
 
     def _allow_place(self) -> None:
-        ready = self.input is not None and self.input.guess is not None
-        allow(self.place, "" if ready else tr("Choose or drag a prediction first."))
+        allow(self.place, "" if self.guess is not None else tr("Choose or drag a prediction first."))
 
     @Slot()
     def _on_changed(self) -> None:
@@ -271,7 +243,5 @@ class PredictionBox(QWidget):
 
     @Slot()
     def _on_place(self) -> None:
-        if self.input is None or self.input.guess is None or self._prediction is None:
-            return
-        guess, options = self.input.guess, [*self._prediction.options]
-        self.placed.emit(float(options[round(guess)]) if options else guess)
+        if self.guess is not None:
+            self.placed.emit(self.guess)

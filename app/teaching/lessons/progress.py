@@ -30,12 +30,9 @@ class PredictionEntry:
         when: local time, ISO 8601.
         lesson: the lesson's id.
         step: step number, counted from 1.
-        ask: the question.
         kind: direction, number, choice or ghost.
         guess: the prediction as text; empty if skipped.
         value: the value computed by the run; NaN if it has no such number.
-        right: whether the prediction was right.
-        skipped: whether it was skipped.
     """
 
     when: str
@@ -70,7 +67,6 @@ class LessonProgress:
     """The stored progress, read once and written at every change.
 
     Attributes:
-        path: path of the file.
         problem: message describing what is wrong with the file, or an empty string.
         reached: progress by lesson id.
         history: all predictions, oldest first.
@@ -137,10 +133,7 @@ class LessonProgress:
         return self._write()
 
     def score(self, lesson: str) -> tuple[int, int]:
-        """Return the numbers of right predictions and of all predictions placed in a lesson.
-
-        Skipped questions do not count.
-        """
+        """Return the numbers of right predictions and of all those placed in a lesson, without skipped questions."""
         placed = [entry for entry in self.history if entry.lesson == lesson and not entry.skipped]
         return sum(entry.right for entry in placed), len(placed)
 

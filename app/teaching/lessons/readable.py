@@ -54,10 +54,7 @@ def number_text(prediction: Prediction, value: float) -> str:
 
 
 def reads_as(prediction: Prediction, value: float) -> str:
-    """Return the text of another choice that also contains a number displayed like ``value``.
-
-    The text is empty if there is no such choice.
-    """
+    """Return the text of another choice with a number that is displayed like ``value``, or an empty string."""
     if prediction.kind != "choice" or not prediction.number:
         return ""
     here = number_text(prediction, value)

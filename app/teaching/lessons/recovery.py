@@ -3,71 +3,44 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Slot
 
 from app.messages.message import BarAction, Message, Severity
-from app.messages.message_bar import MessageBar
 from app.settings.files import exists, write_or_say
-from app.teaching.lessons.player import LessonPlayer
-from app.workspace.run_manager import RunManager
-from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
 from grpo_core.runs import library
-from grpo_core.teaching.lessons import Lesson
 from grpo_core.text import tr
+
+if TYPE_CHECKING:
+    from app.application import Application
+    from app.teaching.controllers.lessons import LessonController
 
 FILE, OFFER = "lesson-open.json", "lesson open"
 LARGEST = 100_000
 """Maximum size in bytes of a file that is read."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class OpenLesson:
-    """Stored state of an open lesson.
-
-    Attributes:
-        lesson: the lesson's id.
-        step: index of the step.
-        runs: file names of the lesson's runs, which are deleted with it.
-    """
-
-    lesson: str
-    step: int
-    runs: tuple[str, ...] = ()
-
-
 class LessonRecovery(QObject):
     """Writes the current step to a file, which is removed when the lesson ends.
 
-    Args:
-        find: returns the lesson with the given id, or None if there is none.
-        folder: the folder of the file.
+    The file has the lesson's id, the index of the step, and the names of the files of the lesson's runs, which are
+    deleted with it.
     """
 
-    def __init__(
-        self,
-        player: LessonPlayer,
-        find: Callable[[str], Lesson | None],
-        workspace: Workspace,
-        run_manager: RunManager,
-        messages: MessageBar,
-        folder: Path,
-        parent: QObject | None = None,
-    ) -> None:
+    def __init__(self, program: Application, lessons: LessonController, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._player, self._find, self._workspace = player, find, workspace
-        self._run_manager, self._messages = run_manager, messages
-        self._file = folder / FILE
-        self._written: OpenLesson | None = None
+        self._program, self._messages = program, program.messages
+        self._player, self._find = lessons.player, lessons.find
+        self._file = program.paths.data / FILE
+        self._written: dict[str, Any] | None = None
         self._refused = False
         self.interrupted = _read(self._file)  # now, because the first lesson of this session replaces the file
-        player.changed.connect(self._on_changed)
+        self._player.changed.connect(self._on_changed)
 
     @Slot()
     def _on_changed(self) -> None:
@@ -78,13 +51,13 @@ class LessonRecovery(QObject):
                 with suppress(OSError):
                     self._file.unlink(missing_ok=True)
             return
-        own = tuple(run.path.name for run in self._workspace.runs if run in player.runs)
-        here = OpenLesson(lesson=player.lesson.id, step=player.place, runs=own)
+        own = [run.path.name for run in self._program.workspace.runs if run in player.runs]
+        here = {"lesson": player.lesson.id, "step": player.place, "runs": own}
         if here == self._written:
             return
         self._messages.remove(OFFER)
         self._written = here
-        refusal = write_or_say(self._file, json.dumps(asdict(here)).encode("ascii"), tr("The place in the lesson"))
+        refusal = write_or_say(self._file, json.dumps(here).encode("ascii"), tr("The place in the lesson"))
         if refusal is not None and not self._refused:  # once is enough
             self._messages.say(refusal)
         self._refused = refusal is not None
@@ -94,28 +67,28 @@ class LessonRecovery(QObject):
         interrupted, self.interrupted = self.interrupted, None
         if interrupted is None:
             return
-        for name in interrupted.runs:
+        for name in interrupted["runs"]:
             with suppress(GrpoError):  # another window writes it
-                if exists(path := self._run_manager.folder / name):
+                if exists(path := self._program.run_manager.folder / name):
                     library.remove(path)
         if self._player.lesson is not None:  # it was opened on the command line
             return
         with suppress(OSError):
             self._file.unlink(missing_ok=True)
-        lesson = self._find(interrupted.lesson)
+        lesson = self._find(interrupted["lesson"])
         if lesson is None:
             return
         text = tr("The program ended unexpectedly in lesson {number}, at step {step} of {count}: {title}").format(
             number=lesson.number,
-            step=min(interrupted.step + 1, len(lesson.steps)),
+            step=min(interrupted["step"] + 1, len(lesson.steps)),
             count=len(lesson.steps),
             title=lesson.title,
         )
-        action = BarAction(text=tr("Go on"), run=partial(self._player.open, lesson, interrupted.step))
+        action = BarAction(text=tr("Go on"), run=partial(self._player.open, lesson, interrupted["step"]))
         self._messages.post(Message(text=text, severity=Severity.INFO, actions=(action,), id=OFFER))
 
 
-def _read(file: Path) -> OpenLesson | None:
+def _read(file: Path) -> dict[str, Any] | None:
     """Return the state left by an earlier session, or None if there is none that can be read."""
     try:
         with file.open("rb") as opened:
@@ -127,7 +100,7 @@ def _read(file: Path) -> OpenLesson | None:
     whole = isinstance(step, int) and not isinstance(step, bool) and step >= 0
     if not (isinstance(lesson, str) and whole and names):
         return None
-    return OpenLesson(lesson=lesson, step=step, runs=tuple(runs))
+    return {"lesson": lesson, "step": step, "runs": runs}
 
 
 def _plain(name: str) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.clock import Timer
-from app.workspace.film import eased
 
 FRAME_MS = 16
 FILM_SECONDS, CHANGE_SECONDS = 3.0, 2.0
@@ -35,13 +34,7 @@ class Reveal(QObject):
 
     @property
     def playing(self) -> bool:
-        """Whether the animation is playing."""
         return self.share < 1.0
-
-    @property
-    def eased(self) -> float:
-        """The share of the animation played so far, from 0 to 1, eased at the start and at the end."""
-        return eased(self.share)
 
     def play(self, seconds: float) -> None:
         """Start the animation, which lasts ``seconds``. If ``moves`` is False, it ends immediately."""
@@ -61,7 +54,6 @@ class Reveal(QObject):
 
     @Slot()
     def _on_tick(self) -> None:
-        """Advance to the share given by the clock."""
         share = (self.ticks.now() - self._begun) / self._seconds
         if share >= 1.0:
             self.finish()

@@ -1,22 +1,26 @@
 """The runs of a lesson: created when its steps need them, trained by the usual learner, and deleted with the lesson.
 
-The user's own run, settings, cursor, breakpoints and layout return afterwards.
+The user's own run, settings, cursor, breakpoints and layout, which are saved here, return afterwards.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from app.examples import example
-from app.teaching.lessons.saved_state import LessonDocks, SavedState
 from app.training.controller import Controller
+from app.workspace.cursor import Cursor, Selection
 from app.workspace.player import Player
 from app.workspace.run_handle import RunHandle
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
+from grpo_core.explain import Quantity
 from grpo_core.runs import library
 from grpo_core.text import tr
 
@@ -28,7 +32,6 @@ class LessonRuns:
     """The runs of a lesson, one for each set of settings in its steps, and the state to which the user returns.
 
     Attributes:
-        layout: the arrangement of the window.
         saved: the user's state; None between lessons.
         switching: whether the lesson itself is currently showing or removing a run.
     """
@@ -154,3 +157,54 @@ class LessonRuns:
                 if path.exists():
                     library.remove(path)
                 self._waiting.remove(path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedState:
+    """State of the window before a lesson was opened.
+
+    Attributes:
+        wanted: the settings in the controls, including changes that need a new run.
+    """
+
+    run: RunHandle
+    wanted: Settings
+    cursor: Cursor
+    following: bool
+    selection: Selection
+    quantity: Quantity | None
+
+    @classmethod
+    def of(cls, workspace: Workspace) -> SavedState:
+        assert workspace.run is not None
+        return cls(
+            run=workspace.run,
+            wanted=workspace.editing.wanted,
+            cursor=workspace.cursor,
+            following=workspace.following,
+            selection=workspace.selection,
+            quantity=workspace.quantity,
+        )
+
+    def restore(self, workspace: Workspace, run_manager: RunManager) -> None:
+        """Restore the state, while nothing is training, unless the run has been closed in the meantime."""
+        if self.run not in workspace.runs:
+            return
+        run_manager.show(self.run)
+        workspace.editing.put(self.wanted)
+        workspace.following, workspace.selection, workspace.quantity = self.following, self.selection, self.quantity
+        workspace.cursor = self.cursor
+        workspace.request_frame()
+
+
+class LessonDocks(Protocol):
+    """Arrangement of the window's docks for a lesson."""
+
+    def show(self, panels: Sequence[str], scale: float, *, picture: bool = True, run: bool = True) -> None:
+        """Arrange the window for the lesson, with or without its own ``picture``, and with ``panels`` next to it.
+
+        ``scale`` is the user's scale. ``run`` is whether the lesson shows its run.
+        """
+
+    def give_back(self) -> None:
+        """Return every dock to its position before the lesson."""

@@ -25,10 +25,7 @@ def notes_of(step: LessonStep, lesson: Lesson, place: int) -> str:
 
 
 def plan_of(lesson: Lesson, place: int) -> str:
-    """Return a message about the minutes planned for step ``place`` (counted from 0) and the total elapsed after it.
-
-    The message is empty if no minutes are planned.
-    """
+    """Return in words the minutes planned for step ``place`` and those elapsed after it. Empty without a plan."""
     if not lesson.steps[place].minutes:
         return ""
     over = sum(step.minutes for step in lesson.steps[: place + 1])
@@ -38,10 +35,7 @@ def plan_of(lesson: Lesson, place: int) -> str:
 
 
 def teaching_of(lesson: Lesson) -> list[str]:
-    """Return the notes for teachers that the lesson provides.
-
-    They are the usual misconception and the reply to it, what to do if a run disagrees, and an analogy.
-    """
+    """Return the notes for teachers: misconception and reply, what to do if a run disagrees, and an analogy."""
     if lesson.teaching is None:
         return []
     analogy = analogy_of(lesson)

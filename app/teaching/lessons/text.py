@@ -24,7 +24,6 @@ class LessonText(QWidget):
     """A text of at most forty words, with the derivation of the clicked term below it.
 
     Attributes:
-        label: the text.
         more: the derivation.
         formula: the derivation's formula.
     """

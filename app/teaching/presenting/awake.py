@@ -64,10 +64,7 @@ class Awake:
 
 
 def _inhibited() -> bool:
-    """Request an inhibition from the screen saver service.
-
-    Return False if there is no session bus or no such service.
-    """
+    """Ask the screen saver service for an inhibition. Return False without a session bus or such a service."""
     try:
         from PySide6.QtDBus import QDBusConnection, QDBusMessage
     except ImportError:  # a build of Qt without D-Bus

@@ -45,7 +45,6 @@ class StepCounter(QWidget):
     """An overlay that covers no control, and as little as possible of plots and text. It can be dragged.
 
     Args:
-        window: the window over which it is shown.
         beside: name of the widget at whose right end it is placed if that is free.
     """
 
@@ -63,7 +62,6 @@ class StepCounter(QWidget):
         self.hide()
 
     def switch(self, on: bool) -> None:
-        """Show the counter, or hide it."""
         if on:
             self.window().installEventFilter(self)
         else:
@@ -104,10 +102,7 @@ class StepCounter(QWidget):
         return max(outer.width() - self.width() - 2 * edge, 1), max(outer.height() - self.height() - 2 * edge, 1)
 
     def _settle(self) -> None:
-        """Update the size and the position.
-
-        The counter is where the user dragged it, or otherwise where it covers the least.
-        """
+        """Update size and position: where the user dragged the counter, or otherwise where it covers the least."""
         self.resize(self.sizeHint())
         self.move(self._free_place() if self._place is None else self._at(self._place))
         self.raise_()

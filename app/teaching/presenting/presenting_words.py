@@ -9,10 +9,7 @@ from grpo_core.text import tr
 
 
 def shown_now(view: View) -> tuple[str, str]:
-    """Return the number of the update, and its stage and pass.
-
-    Without an update, return the state of the run instead.
-    """
+    """Return the number of the update, and its stage and pass or, without an update, the state of the run."""
     if view.step.step is None:
         return f"{view.cursor.step:,}", tr("No update yet") if not view.head else tr("Before update 1")
     stage, passes = view.cursor.stage, view.step.passes

@@ -42,10 +42,7 @@ def audience(there: Sequence[QScreen], chosen: str = "") -> QScreen | None:
 
 
 def speaker_screen(there: Sequence[QScreen], shown: QScreen | None) -> QScreen | None:
-    """Return the first of the screens ``there`` other than ``shown``, which is the screen that the class sees.
-
-    None if there is no other.
-    """
+    """Return the first of the screens ``there`` other than ``shown``, which the class sees, or None."""
     return next((screen for screen in there if screen is not shown), None)
 
 

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QToolButton, 
 
 from app.boxes import across, down
 from app.clock import Timer, now
-from app.teaching.presenting.notes_edit import NotesEdit
+from app.teaching.presenting.notes import NotesEdit
 from app.teaching.presenting.presenting_words import sentence_next, sentence_now
 from app.teaching.presenting.screens import described
 from app.theme.labels import Label
@@ -37,15 +37,12 @@ class SpeakerWindow(QWidget):
             a remote control do not end up in them.
         key_target: function that returns the widget of the main window that receives the keys that this window does not
             use, for example an open question; None for no widget.
-        choice: the combo box for the screen that the class sees.
 
     Signals:
-        noted: emitted when the user has changed the notes.
         screen_chosen: emitted with the name of the screen chosen for the class.
         changed: emitted when the window is opened or closed.
     """
 
-    noted = Signal()
     screen_chosen = Signal(str)
     changed = Signal()
 
@@ -66,14 +63,12 @@ class SpeakerWindow(QWidget):
         for label in (self.clock, self.elapsed, self.next):
             label.setObjectName("number")
         self.notes = NotesEdit()
-        self.notes.textChanged.connect(self.noted)
-        self.notes.clicked.connect(self._on_notes_clicked)
-        self.notes.finished.connect(self._on_notes_finished)
         self.edit = QToolButton()
         self.edit.setText(tr("Edit notes"))
         self.edit.setToolTip(tr("Type notes; Esc ends typing and returns the keys to the lesson and the remote."))
         self.edit.setCheckable(True)
         self.edit.toggled.connect(self._on_edit)
+        self.notes.wanted.connect(self.edit.setChecked)
         self.where = Label(tr("The class sees"))
         self.choice = QComboBox()
         self.choice.setAccessibleName(tr("The class sees"))
@@ -174,16 +169,6 @@ class SpeakerWindow(QWidget):
             self._begun = None
             self._tick()
 
-    @property
-    def text(self) -> str:
-        """The text of the notes."""
-        return self.notes.toPlainText()
-
-    def set_text(self, text: str) -> None:
-        """Replace the notes, for example with those of a session, without emitting a signal."""
-        with QSignalBlocker(self.notes):
-            self.notes.setPlainText(text)
-
     @Slot()
     def restart(self) -> None:
         """Restart the clock of the talk at 0:00."""
@@ -209,14 +194,6 @@ class SpeakerWindow(QWidget):
             self.notes.setFocus(Qt.FocusReason.OtherFocusReason)
         elif self.focusWidget() is self.notes:
             self.setFocus(Qt.FocusReason.OtherFocusReason)
-
-    @Slot()
-    def _on_notes_clicked(self) -> None:
-        self.edit.setChecked(True)
-
-    @Slot()
-    def _on_notes_finished(self) -> None:
-        self.edit.setChecked(False)
 
     def event(self, event: QEvent) -> bool:
         """Offer a key to the target before any command with the same key, as Qt does in the target's own window."""

@@ -12,9 +12,9 @@ from grpo_core.bandit.gradient import needs_distributions, through_distributions
 from grpo_core.bandit.layout import keep_freed_memory
 from grpo_core.config import Model, Optimizer, Settings
 from grpo_core.errors import GrpoError, SettingsError
-from grpo_core.lm.characters import TrainedCharacters
+from grpo_core.lm.characters import Characters
 from grpo_core.lm.checkpoint_file import checkpoint_path, read_checkpoint
-from grpo_core.lm.interface import Poll, SamplingRequest, Scores, Table
+from grpo_core.lm.interface import SamplingRequest, Scores, Table
 from grpo_core.lm.numpy_engine.optimizer import Memory, limited, stepped
 from grpo_core.lm.numpy_engine.sampler import CachedPrefixes
 from grpo_core.lm.numpy_engine.threads import set_threads
@@ -24,6 +24,7 @@ from grpo_core.lm.packing import Packing, packed
 from grpo_core.lm.passes import Loss
 from grpo_core.lm.recorded_engine import NUMPY
 from grpo_core.lm.sampling import drawn
+from grpo_core.memory import Block, counted_block
 from grpo_core.text import tr
 
 Kept: TypeAlias = tuple[np.ndarray, np.ndarray, str, Memory | None]
@@ -44,18 +45,11 @@ def started(size: Model, seed: int, dtype: Any = np.float32) -> Weights:
     return weights
 
 
-class NumpyPolicy(TrainedCharacters[Packing]):
+class NumpyPolicy(Characters):
     """A trainable character transformer with its frozen reference and the optimizer's state.
 
-    Args:
-        settings: settings of the first update.
-        dtype: dtype of all its arrays.
-
     Attributes:
-        weights: the policy.
-        reference: the weights at the start of the run.
         gradient: gradient of the loss; 0 between updates.
-        critic: (D + 1,), weights of a linear value function of the stream, and its bias.
 
     Raises:
         SettingsError: the checkpoint cannot be used, or the settings name a device other than the CPU.
@@ -79,66 +73,42 @@ class NumpyPolicy(TrainedCharacters[Packing]):
         self._traced: Trace | None = None
 
     def computing(self, settings: Settings) -> AbstractContextManager[object]:
-        """Return a context manager that silences NumPy's warnings about non-finite numbers,
-        which the learner reports.
-        """
+        """Silence NumPy's warnings about non-finite numbers, which the learner reports."""
         return np.errstate(over="ignore", invalid="ignore", divide="ignore")
 
     def make_space(self) -> bool:
         """Return False: the whole batch is always computed at once."""
         return False
 
-    # -- sample and score ------------------------------------------------------------------------------------------
+    # -- sample, score and train -----------------------------------------------------------------------------------
 
     def sample(self, request: SamplingRequest) -> Table:
-        """Sample one completion per row."""
-        return drawn(CachedPrefixes(self.weights, request.prompt_tokens, request.longest), request).table
+        return drawn(CachedPrefixes(self.weights, request.prompt_tokens, request.longest), request)
 
     def batch(
         self, prompt_tokens: np.ndarray, tokens: np.ndarray, mask: np.ndarray, present: np.ndarray | None = None
     ) -> Packing:
-        """Pack the batch, so that nothing is computed twice."""
         return packed(prompt_tokens, tokens, mask, present)
 
-    def score(
-        self,
-        batch: Packing,
-        temperature: float,
-        poll: Poll,
-        *,
-        against_reference: bool = False,
-        first: Scores | None = None,
-    ) -> Scores:
-        """Score the batch under the current policy."""
-        return _scores(forward(self.weights, batch), batch, temperature)
+    def scored(self, batch: Packing, temperature: float, *, by_reference: bool = False) -> Scores:
+        return _scores(forward(self.reference if by_reference else self.weights, batch), batch, temperature)
 
-    def score_reference(self, batch: Packing, temperature: float, poll: Poll) -> Scores:
-        """Score the batch under the weights at the start of the run."""
-        return _scores(forward(self.reference, batch), batch, temperature)
+    def forward(self, batch: Packing, temperature: float) -> Scores:
+        self._traced = forward(self.weights, batch)
+        return _scores(self._traced, batch, temperature)
 
-    # -- train -----------------------------------------------------------------------------------------------------
-
-    def forward(self, place: Packing, temperature: float) -> Scores:
-        """Score the batch under the current policy, keeping the intermediate values for :meth:`backward`."""
-        self._traced = forward(self.weights, place)
-        return _scores(self._traced, place, temperature)
-
-    def backward(self, place: Packing, temperature: float, loss: Loss) -> None:
+    def backward(self, loss: Loss, temperature: float) -> None:
         """Compute d loss / d weights through the logits.
 
         With g = d loss / d logp of each token and π of its context, d loss / d logits = (Σ g onehot − π Σ g) /
         temperature, plus the gradient through the full distributions.
         """
         assert self._traced is not None
-        d_logits = logit_gradient(loss, place, temperature).astype(self.weights.flat.dtype)
-        backward(self.weights, place, self._traced, d_logits, self.gradient)
+        d_logits = logit_gradient(loss, temperature).astype(self.weights.flat.dtype)
+        backward(self.weights, loss.place, self._traced, d_logits, self.gradient)
         self._traced = None
 
     def stepped(self, wanted: Optimizer) -> float:
-        """Take one optimizer step along the gradients. Return their norm before clipping.
-
-        Nothing is changed if that norm is not finite.
-        """
         if wanted.kind != self._kind:
             self._kind, self._memory = wanted.kind, None
         gradient = self.gradient.flat
@@ -148,17 +118,22 @@ class NumpyPolicy(TrainedCharacters[Packing]):
         gradient[:] = 0.0
         return norm
 
-    @property
-    def optimizer_states(self) -> list[np.ndarray]:
-        """Return the arrays of the optimizer's state."""
-        return [] if self._memory is None else [self._memory.mean, self._memory.square]
+    def counted(self) -> list[Block]:
+        """Return the memory blocks of the policy, its reference and its optimizer, with the sizes of their arrays."""
+        tensors = len(self.weights.named)
+        states = [] if self._memory is None else [self._memory.mean, self._memory.square]
+        blocks = [
+            _block("policy", "weights", [self.weights.flat], tensors),
+            _block("policy", "gradients", [self.gradient.flat], tensors),
+            _block("policy", "optimizer states", states, 2 * tensors),
+            _block("reference", "weights", [self.reference.flat], tensors),
+        ]
+        return [block for block in blocks if block.bytes]
 
     # -- record, keep, restore -------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, np.ndarray]:
-        """Return the weights, the critic and the optimizer's state in the format of ``grpo_core.lm.trained_weights``,
-        float32.
-        """
+        """Return the state in the format of ``grpo_core.lm.trained_weights``, float32."""
         memory = self._memory
         snapshot = {
             "weights": _single(self.weights.flat),
@@ -187,18 +162,16 @@ class NumpyPolicy(TrainedCharacters[Packing]):
             self._memory = Memory(mean=mean, square=square, steps=int(state["adam_steps"][0]))
 
     def kept_for(self, settings: Settings) -> Kept:
-        """Return a snapshot for undoing the next update."""
         return deepcopy((self.weights.flat, self.critic, self._kind, self._memory))
 
     def put_back(self, kept: Kept) -> None:
-        """Restore the snapshot ``kept``."""
         self.gradient.flat[:] = 0.0
         self.weights.flat[:], self.critic[:], self._kind, self._memory = kept
 
 
-def logit_gradient(loss: Loss, place: Packing, temperature: float) -> np.ndarray:
+def logit_gradient(loss: Loss, temperature: float) -> np.ndarray:
     """Return d ``loss`` / d logits, (C, V)."""
-    dist_logp, real = loss.now.dist_logp, place.mask
+    dist_logp, place, real = loss.now.dist_logp, loss.place, loss.place.mask
     chosen = place.context[real] * dist_logp.shape[1] + place.targets[real]
     pushed = np.bincount(chosen, weights=loss.token_gradient[real], minlength=dist_logp.size).reshape(dist_logp.shape)
     pushed = (pushed - np.exp(dist_logp) * pushed.sum(axis=-1, keepdims=True)) / temperature
@@ -219,6 +192,11 @@ def _scores(trace: Trace, batch: Packing, temperature: float) -> Scores:
     dist_logp = log_softmax(trace.logits if temperature == 1 else trace.logits / temperature)
     logp = np.where(batch.present, dist_logp[batch.context, batch.targets], dist_logp.dtype.type(0))
     return Scores(dist_logp=dist_logp, logp=logp, stream=trace.stream)
+
+
+def _block(model: str, part: str, arrays: list[np.ndarray], tensors: int) -> Block:
+    size, numbers, kinds = sum(x.nbytes for x in arrays), sum(x.size for x in arrays), {str(x.dtype) for x in arrays}
+    return counted_block(model, part, size=size, numbers=numbers, kinds=kinds, tensors=tensors)
 
 
 def _single(x: np.ndarray) -> np.ndarray:

@@ -17,7 +17,6 @@ class Memory:
     Attributes:
         mean: (n,) running mean of the gradient.
         square: (n,) running mean of its square.
-        steps: number of steps taken.
     """
 
     mean: np.ndarray

@@ -26,7 +26,6 @@ class CachedPrefixes:
     completions begin in the same column; columns not yet filled are left out.
 
     Args:
-        weights: weights of the model.
         prompt_tokens: (P, T_prompt), −1 in padding.
         longest: T, the maximum length of a completion.
     """
@@ -63,16 +62,13 @@ class CachedPrefixes:
 
     @property
     def count(self) -> int:
-        """n, the number of prefixes."""
         return len(self._positions)
 
     def distributions(self, temperature: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the cumulative probabilities and log-probabilities of the next token of each prefix, (n, V) each."""
         dist = log_softmax(self._logits if temperature == 1 else self._logits / temperature)
         return np.exp(dist).cumsum(axis=-1), dist
 
     def select(self, order: np.ndarray) -> None:
-        """Replace all entries with copies of the entries ``order`` (m,)."""
         self._added, self._positions = self._added[order], self._positions[order]
         filled = self._column
         for number, both in enumerate(self._cache):
@@ -81,7 +77,6 @@ class CachedPrefixes:
             self._cache[number] = fewer
 
     def extend(self, tokens: np.ndarray) -> None:
-        """Append ``tokens`` (n,), one to each prefix."""
         weights, column = self._weights, self._column
         x = weights.embed[tokens] + weights.position[self._positions]  # (n, D)
         for block, both in zip(weights.blocks, self._cache, strict=True):

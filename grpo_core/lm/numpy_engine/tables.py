@@ -22,9 +22,7 @@ def picked(table: np.ndarray, cells: np.ndarray) -> np.ndarray:
 
 
 def placed(values: np.ndarray, cells: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Scatter ``values`` (n, H, d) to cells of a table (rows, columns, H, d), with 0 elsewhere. The result is (rows, H,
-    columns, d).
-    """
+    """Scatter ``values`` (n, H, d) to cells of a table, 0 elsewhere, and return it as (rows, H, columns, d)."""
     table = np.zeros(shape, dtype=values.dtype)
     table.reshape(-1, *shape[2:])[cells] = values
     return table.transpose(0, 2, 1, 3)

@@ -176,9 +176,7 @@ def normalized(x: np.ndarray, layer: Layer) -> tuple[np.ndarray, Normed]:
 
 
 def _mean(x: np.ndarray) -> np.ndarray:
-    """Return the mean of each row, (n, D) -> (n, 1), without the wrappers of ``mean``, which
-    take longer than the sum.
-    """
+    """Return the mean of each row, (n, D) -> (n, 1). The wrappers of ``mean`` take longer than the sum."""
     return np.asarray(np.add.reduce(x, axis=-1, keepdims=True) / x.shape[-1])
 
 
@@ -197,9 +195,7 @@ def _normalized_back(dy: np.ndarray, kept: Normed, layer: Layer, own: Layer) -> 
 
 
 def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, added: np.ndarray) -> tuple[np.ndarray, Attended]:
-    """Compute A V with A = softmax(Q Kᵀ / √d + ``added``), for tables (rows, columns, H, d). A V is (rows, H, columns,
-    d).
-    """
+    """Compute A V, (rows, H, columns, d), with A = softmax(Q Kᵀ / √d + ``added``), for (rows, columns, H, d)."""
     q, k, v = (table.transpose(0, 2, 1, 3) for table in (q, k, v))
     share = (q / math.sqrt(q.shape[-1])) @ k.swapaxes(-1, -2)  # (rows, H, columns, keys)
     share += added

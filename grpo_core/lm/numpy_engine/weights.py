@@ -53,23 +53,16 @@ def shapes(size: Model) -> dict[str, tuple[int, ...]]:
 
 
 def parameters(size: Model) -> int:
-    """Return the number of weights of a model of ``size``."""
     return sum(map(math.prod, shapes(size).values()))
 
 
 class Weights:
-    """All weights of a model, or their gradient.
-
-    Args:
-        size: size of the model.
-        dtype: dtype of the weights, which are initially 0.
+    """All weights of a model, or their gradient, initially 0.
 
     Attributes:
         flat: (n,), all weights; the other attributes are views of it.
-        named: name -> weight.
         embed: (V, D), also the head.
         position: (context, D).
-        blocks: the blocks.
         norm: the normalisation before the head.
     """
 
@@ -89,7 +82,6 @@ class Weights:
         return Layer(weight=self.named[f"{name}.weight"], bias=self.named[f"{name}.bias"])
 
     def fill(self, tensors: Mapping[str, np.ndarray]) -> None:
-        """Copy all weights from ``tensors``."""
         for name, weight in self.named.items():
             weight[...] = tensors[name]
 

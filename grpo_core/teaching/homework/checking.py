@@ -44,7 +44,6 @@ def answer_to(lesson: Lesson, number: int, guess: float | None, value: float | N
     """Return the answer to the question of a step, judged by the functions that judge in the lesson.
 
     Args:
-        lesson: the lesson.
         number: the step, counted from 1.
         guess: the prediction, as in :class:`HomeworkAnswer`.
         value: the number of the run; NaN or None if the run has none.

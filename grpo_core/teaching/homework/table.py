@@ -36,7 +36,6 @@ class Row:
     """One homework file.
 
     Attributes:
-        file: name of the file.
         homework: its content; None if it cannot be read.
         answers: its answers as the lesson judges them, in order.
         verdicts: verdicts on the number in each of its answers, in order.
@@ -118,7 +117,6 @@ class Collected:
             yield verdict.state
 
     def tallies(self) -> list[Tally]:
-        """Return the counts of the class's predictions, per question."""
         return [self._tally(*question) for question in self.questions]
 
     def wrong(self) -> list[str]:
@@ -170,10 +168,7 @@ class Collected:
 
 
 def _counted(placed: Sequence[HomeworkAnswer]) -> dict[str, Any]:
-    """Return names, counts, and the number of correct answers.
-
-    Numeric predictions are grouped in ranges of equal width.
-    """
+    """Return names, counts and numbers of correct answers. Numbers are grouped in ranges of equal width."""
     if placed and placed[0].kind in ("number", "ghost"):
         guesses = np.array([float(f"{answer.guess:.9g}") for answer in placed])  # equal to rounding is equal
         count = min(RANGES, len(np.unique(guesses)))
@@ -202,7 +197,6 @@ def _guesses(placed: Sequence[HomeworkAnswer]) -> str:
 
 
 def _mistake(answer: HomeworkAnswer) -> str:
-    """Return a wrong prediction in words."""
     if answer.kind not in ("number", "ghost"):
         return answer.said
     if answer.guess is None or answer.value is None:

@@ -93,11 +93,8 @@ class Prediction:
 
     Attributes:
         kind: one of :data:`KINDS`.
-        ask: the question.
-        answer: where the answer comes from.
         within: tolerance for a number; for a direction, the largest change that still counts as "the same".
         low, high: the range of a number or a bar.
-        choices: the options of a choice.
         shown: how the number is formatted, one of :data:`SHOWN`.
         number: name of the answer, such as "Gradient norm"; empty for a choice whose number is only a code.
         start: the update at which the run of this step is shown while the question is open; None to show the previous
@@ -170,9 +167,7 @@ class LessonStep:
         state: the state of the interactive, in the interactive's own terms.
         hides: parts of the interactive that stay hidden here because a later question asks about them.
         knobs: settings that can be changed here.
-        panels: panels next to the lesson.
         explain: the number that is explained next to the lesson.
-        predict: the question asked first.
         opening: what is shown while that question is open; None if there is no question.
     """
 
@@ -217,7 +212,6 @@ class Lesson:
         steps: the screens, in order, with their settings already combined.
         words: definitions of the terms in brackets.
         teaching: notes for the teacher; None if the author has written none.
-        sources: papers and programs.
         covers: rows of the list of features.
         block: number of the block of seeds of its pictures with many runs; see :meth:`with_other_seeds`.
         digest: digest of its file, independent of line endings.
@@ -276,11 +270,6 @@ class Lesson:
     def questions(self) -> dict[int, Prediction]:
         """The predictions by the index of their step, in order."""
         return {place: step.predict for place, step in enumerate(self.steps) if step.predict is not None}
-
-    @property
-    def asked(self) -> int:
-        """Number of predictions."""
-        return len(self.questions)
 
     def asked_before_text(self, place: int) -> int:
         """Return how many questions are answered before the text of the step at index ``place``, its terms and its

@@ -46,11 +46,6 @@ def check_choices(t: Table, choices: Sequence[Choice]) -> None:
 def check_step(t: Table, step: LessonStep, settings: Settings) -> None:
     """Reject a step that refers to an update, a completion or an action that its run does not have.
 
-    Args:
-        t: the step's table.
-        step: the step read from it.
-        settings: settings of its run.
-
     Raises:
         LessonError: an item is out of range; the message names it and the range.
     """
@@ -74,7 +69,7 @@ def check_lesson(t: Table, lesson: Lesson) -> None:
         raise t.source.error(
             ("steps", 0, "predict"), tr("the first step must show something; ask a question in a later one")
         )
-    if not lesson.asked:
+    if not lesson.questions:
         raise t.error("", tr("the lesson has no question; at least one step needs one, [steps.predict]"))
 
 

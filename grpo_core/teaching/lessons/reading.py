@@ -11,9 +11,8 @@ from grpo_core.parsing import ParseError, from_toml
 from grpo_core.regular_file import read_limited
 from grpo_core.teaching.lessons.lesson import Lesson, Teaching, Word
 from grpo_core.teaching.lessons.limits import check_lesson
-from grpo_core.teaching.lessons.place import LessonError, Source
 from grpo_core.teaching.lessons.steps import Offer, Steps, Vocabulary
-from grpo_core.teaching.lessons.table import Table
+from grpo_core.teaching.lessons.table import LessonError, Source, Table
 from grpo_core.text import tr
 
 LARGEST = 64 * 1024

@@ -20,10 +20,7 @@ def answered(
     """Read the number that ``answer`` names from the run.
 
     Args:
-        answer: the number to read.
         update: the update at which it is read if the answer does not name one.
-        origin: the state of the run before its first update.
-        step: function that returns the record of an update.
         check: function that returns a number of the interactive by name.
 
     Returns:

@@ -16,8 +16,7 @@ from grpo_core.explain import Quantity
 from grpo_core.metrics import METRICS
 from grpo_core.teaching.lessons.lesson import KINDS, SHOWN, STAGES, Answer, Choice, LessonStep, Prediction
 from grpo_core.teaching.lessons.limits import check_choices, check_step
-from grpo_core.teaching.lessons.place import LessonError
-from grpo_core.teaching.lessons.table import MISSING, Table, nearest
+from grpo_core.teaching.lessons.table import MISSING, LessonError, Table, nearest
 from grpo_core.text import plural, tr, without_stop
 
 MOST_WORDS = 40
@@ -107,10 +106,7 @@ class Steps:
         return self._replaced(t, POLICIES[t.word("policy", tuple(POLICIES), "bandit")](), "settings")
 
     def _replaced(self, t: Table, base: Settings, key: str) -> Settings:
-        """Return ``base`` with the settings under ``key`` applied.
-
-        Invalid settings are reported as errors of the file.
-        """
+        """Return ``base`` with the settings under ``key``, and report invalid ones as errors of the file."""
         table = t.table(key, {})
         try:
             return base.replace(table.plain())
@@ -231,17 +227,8 @@ class Steps:
         return knobs
 
     def _known_panels(self, t: Table) -> tuple[str, ...]:
-        panels = t.texts("panels", ())
-        for panel in panels:
-            if panel not in self._vocabulary.panels:
-                known = self._vocabulary.panels
-                raise t.error(
-                    "panels",
-                    tr("there is no panel “{panel}”; choose one of {names}{nearest}").format(
-                        panel=panel, names=", ".join(sorted(known)), nearest=nearest(panel, known)
-                    ),
-                )
-        return panels
+        pattern = tr("there is no panel “{panel}”; choose one of {names}{nearest}")
+        return _known_names(t, "panels", sorted(self._vocabulary.panels), pattern)
 
     def _prediction(self, t: Table) -> Prediction:
         kind = t.word("kind", KINDS)
@@ -281,17 +268,7 @@ class Steps:
         return prediction
 
     def _known_parts(self, t: Table) -> tuple[str, ...]:
-        parts = t.texts("hides", ())
-        for part in parts:
-            if part not in self._offer.parts:
-                known = ", ".join(self._offer.parts) or tr("nothing", "value")
-                raise t.error(
-                    "hides",
-                    tr("the interactive can hide {known}{nearest}").format(
-                        known=known, nearest=nearest(part, self._offer.parts)
-                    ),
-                )
-        return parts
+        return _known_names(t, "hides", self._offer.parts, tr("the interactive can hide {known}{nearest}"))
 
     def _answer(self, t: Table) -> Answer:
         given = [key for key in ("metric", "quantity", "check") if key in t]
@@ -310,6 +287,16 @@ class Steps:
                 "check", tr("a check refers to what the interactive shows, and can have neither “update” nor “since”")
             )
         return answer
+
+
+def _known_names(t: Table, key: str, known: Sequence[str], pattern: str) -> tuple[str, ...]:
+    """Read a list of names, each of which must be ``known``. ``pattern`` is the sentence about another one."""
+    given = t.texts(key, ())
+    for name in given:
+        if name not in known:
+            names = ", ".join(known) or tr("nothing", "value")
+            raise t.error(key, pattern.format(panel=name, names=names, known=names, nearest=nearest(name, known)))
+    return given
 
 
 def _opening(step: LessonStep, predict: Prediction, before: LessonStep) -> LessonStep:

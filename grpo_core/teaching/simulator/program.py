@@ -44,7 +44,6 @@ def settings_of(
 
     Args:
         algorithm: one of :data:`ALGORITHMS`.
-        size: G.
         optimizer: one of :data:`OPTIMIZERS`.
         landscape: one of :data:`LANDSCAPES`.
         values: the values of :data:`SLIDERS`, numbers or recorded arrays (1, 1, 1).
@@ -102,7 +101,6 @@ def _function(
 
 
 def _data() -> dict[str, object]:
-    """Return the numbers that travel with the page."""
     settings = Settings()
     work = task(settings.bandit)
     logits = work.start.reshape(1, 1, -1)

@@ -61,7 +61,6 @@ class RecordedArray(Recorded):
 
     Attributes:
         device: the recording that it belongs to.
-        name: its name in the recording.
         shape, dtype: as in the standard.
     """
 
@@ -70,7 +69,6 @@ class RecordedArray(Recorded):
 
     @property
     def ndim(self) -> int:
-        """Number of axes."""
         return len(self.shape)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:

@@ -100,7 +100,6 @@ class Recorder:
     Attributes:
         level: "tokens", or "texts" if the trainer's methods are not known to this file.
         reason: why only text is recorded; empty at level "tokens".
-        written: number of steps on disk.
         dropped: number of steps that were lost because the disk was slower than training.
         unclear: number of steps skipped because a loss could not be assigned to its batch.
         failure: error that disabled the recorder; empty while it works.
@@ -192,7 +191,6 @@ class Recorder:
             said(f"GRPO Lab left out {self.unclear} steps: {UNCLEAR}.")
 
     def release(self) -> None:
-        """Release the tensors of the current step."""
         self._generations, self._passes, self._rewards, self._capture = [], [[]], None, None
 
     # -- data from the wrapped methods -------------------------------------------------------------------------------
@@ -438,9 +436,7 @@ def failed(recorder: Recorder, failure: str) -> None:
 
 
 def wrap(recorder: Recorder, owner: Any, name: str, *, before: Any = None, after: Any = None) -> None:
-    """Replace a method of ``owner`` by one that calls ``before`` with its arguments, and ``after`` with its result
-    too.
-    """
+    """Replace a method by one that calls ``before`` with its arguments, and ``after`` with its result too."""
     original = getattr(owner, name)
 
     @wraps(original)
@@ -476,17 +472,9 @@ def save_tokenizer(tokenizer: Any, folder: Path) -> None:
 UNCLEAR = "this trainer computes another number of losses for a batch than TRL does, and which is whose is not known"
 """The reason why steps are skipped, for a warning."""
 GENERATED = (
-    "prompt_ids",
-    "prompt_mask",
-    "completion_ids",
-    "completion_mask",
-    "tool_mask",
-    "advantages",
-    "old_per_token_logps",
-    "ref_per_token_logps",
-    "sampling_per_token_logps",
-    "importance_sampling_ratio",
-)
+    "prompt_ids", "prompt_mask", "completion_ids", "completion_mask", "tool_mask", "advantages", "old_per_token_logps",
+    "ref_per_token_logps", "sampling_per_token_logps", "importance_sampling_ratio",
+)  # fmt: skip # table
 """Tensors of TRL's buffer that are recorded, (B, ...)."""
 
 
@@ -590,27 +578,8 @@ def add_passes(columns: dict[str, list[Any]], passes: list[list[dict[str, Any]]]
     return facts
 
 
-COLUMNS = (
-    "row",
-    "generation",
-    "group",
-    "prompt",
-    "completion",
-    "prompt_ids",
-    "completion_ids",
-    "mask",
-    "tool_mask",
-    "rewards",
-    "advantage",
-    "old_logp",
-    "ref_logp",
-    "sampling_logp",
-    "sampling_ratio",
-)
 PASSES = ("pass", "part", "logp", "entropy", "off_policy_mask", "entropy_mask")
 """Columns with one entry for each optimizer step that used the completion."""
-
-
 TYPES = {
     "row": "int32", "generation": "int32", "group": "int32", "prompt": "uint8", "completion": "uint8",
     "prompt_ids": "int32", "completion_ids": "int32", "mask": "bool", "tool_mask": "bool", "rewards": "float64",
@@ -620,6 +589,7 @@ TYPES = {
     "entropy_mask": "float32",
 }  # fmt: skip # table, one row per line
 """Columns and their types: float32 as computed by the trainer, except for rewards and advantages."""
+COLUMNS = tuple(name for name in TYPES if name not in PASSES)
 NUMBERS = ("row", "generation", "group")
 """Columns with one number per row. The others hold a list per row, or None; strings are lists of bytes."""
 NESTED = ("logp", "entropy", "off_policy_mask", "entropy_mask")
@@ -659,7 +629,6 @@ def cut(array: Any, i: int, length: int | None, kind: Any = None) -> list[Any] |
 
 
 def numbers(value: Any) -> list[float]:
-    """Return the numbers of a tensor or array as a flat list."""
     return [float(x) for x in value.ravel()]
 
 
@@ -672,7 +641,6 @@ def scalar(value: Any) -> float | None:
 
 
 def detached(value: Any) -> Any:
-    """Detach a tensor from its graph. Other values are unchanged."""
     return value.detach() if hasattr(value, "detach") else value
 
 
@@ -765,9 +733,7 @@ def keep_private(path: Path) -> None:
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Write ``value`` to ``path`` as JSON, through a temporary file, so that ``path`` never contains an incomplete
-    file.
-    """
+    """Write ``value`` as JSON through a temporary file, so that ``path`` is never incomplete."""
     unfinished = path.with_name(f".{path.name}.part")
     keep_private(unfinished)
     unfinished.write_text(json.dumps(value, indent=1), "utf-8")

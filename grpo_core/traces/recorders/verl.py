@@ -116,7 +116,6 @@ class Recorder:
     """Records what one process of an actor computes, update by update.
 
     Attributes:
-        written: number of updates on disk.
         dropped: number of updates that were lost because the disk was slower than training.
         failure: error that disabled the recorder; empty while it works.
         closed: whether the recording has ended; what the worker computes afterwards is not recorded.
@@ -179,7 +178,6 @@ class Recorder:
             said(f"GRPO Lab lost {self.dropped} updates: the disk was slower than training.")
 
     def release(self) -> None:
-        """Release the tensors of the current update."""
         self._batch, self._passes = None, [[]]
 
     # -- data from the wrapped methods -------------------------------------------------------------------------------
@@ -319,9 +317,7 @@ def failed(recorder: Recorder, failure: str) -> None:
 
 
 def wrap(recorder: Recorder, owner: Any, name: str, *, before: Any = None, after: Any = None) -> None:
-    """Replace a method of ``owner`` by one that calls ``before`` with its arguments, and ``after`` with its result
-    too.
-    """
+    """Replace a method by one that calls ``before`` with its arguments, and ``after`` with its result too."""
     original = getattr(owner, name)
 
     @wraps(original)
@@ -355,20 +351,9 @@ def save_tokenizer(tokenizer: Any, folder: Path) -> None:
 
 
 BATCH = (
-    "prompts",
-    "responses",
-    "attention_mask",
-    "response_mask",
-    "old_log_probs",
-    "ref_log_prob",
-    "rollout_log_probs",
-    "rollout_is_weights",
-    "advantages",
-    "token_level_rewards",
-    "token_level_scores",
-    "rm_scores",
-    "uid",
-)
+    "prompts", "responses", "attention_mask", "response_mask", "old_log_probs", "ref_log_prob", "rollout_log_probs",
+    "rollout_is_weights", "advantages", "token_level_rewards", "token_level_scores", "rm_scores", "uid",
+)  # fmt: skip # table
 """Recorded parts of verl's batch: tensors (B, ...), padded or nested, and the id of each completion's prompt."""
 REWARDS = ("token_level_rewards", "token_level_scores", "rm_scores")
 """Possible sources of a completion's reward, as a sum over its tokens. The first one that exists is used."""
@@ -468,10 +453,6 @@ def add_passes(columns: dict[str, list[Any]], passes: list[list[dict[str, Any]]]
     return facts
 
 
-COLUMNS = (
-    "row", "generation", "group", "prompt", "completion", "prompt_ids", "completion_ids", "mask", "rewards",
-    "advantage", "old_logp", "ref_logp", "sampling_logp", "sampling_ratio",
-)  # fmt: skip # table, one row per line
 PASSES = ("pass", "part", "logp", "entropy")
 """Columns with one entry for each optimizer step that used the completion."""
 TYPES = {
@@ -481,6 +462,7 @@ TYPES = {
     "pass": "int32", "part": "int32", "logp": "float32", "entropy": "float32",
 }  # fmt: skip # table, one row per line
 """Columns and their types: float32 as computed by the trainer, except for rewards and advantages."""
+COLUMNS = tuple(name for name in TYPES if name not in PASSES)
 NUMBERS = ("row", "generation", "group")
 """Columns with one number per row. The others hold a list per row, or None; strings are lists of bytes."""
 NESTED = ("logp", "entropy")
@@ -509,7 +491,6 @@ def arrays_of(columns: dict[str, list[Any]]) -> dict[str, Any]:
 
 
 def detached(value: Any) -> Any:
-    """Detach a tensor from its graph. Other values are unchanged."""
     return value.detach() if hasattr(value, "detach") else value
 
 
@@ -541,9 +522,7 @@ def keep_private(path: Path) -> None:
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Write ``value`` to ``path`` as JSON, through a temporary file, so that ``path`` never contains an incomplete
-    file.
-    """
+    """Write ``value`` as JSON through a temporary file, so that ``path`` is never incomplete."""
     unfinished = path.with_name(f".{path.name}.part")
     keep_private(unfinished)
     unfinished.write_text(json.dumps(value, indent=1), "utf-8")

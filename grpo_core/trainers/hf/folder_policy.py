@@ -233,7 +233,7 @@ class FolderPolicy(FolderWeights):
         draft: Drafts,
         poll: Poll,
         number: int,
-    ) -> Passes[Measured]:
+    ) -> Passes:
         """Run all passes of update ``number``. Each pass accumulates the gradients of chunks of rows, then steps.
 
         Raises:

@@ -157,15 +157,7 @@ DAMAGED_PLACES = (
 
 def recovery(program: Application) -> LessonRecovery:
     """Return the recovery offered by a start that finds another one's file."""
-    return LessonRecovery(
-        program.part("teaching").lessons.player,
-        program.part("teaching").lessons.find,
-        program.workspace,
-        program.run_manager,
-        program.messages,
-        program.paths.data,
-        program,
-    )
+    return LessonRecovery(program, program.part("teaching").lessons, program)
 
 
 def test_a_damaged_place_is_left_alone(driver: Driver) -> None:

@@ -81,7 +81,7 @@ def test_a_prepared_session_opens_elsewhere_as_it_was_left(driver: Driver, qtbot
     assert (theirs.run, theirs.cursor.step) == (theirs.runs[0], 7)
     assert theirs.editing.settings.objective.beta == 0.3
     assert theirs.editing.pending == {}
-    assert other.program.part("teaching").presenter.speaker.text == "Was passiert bei β = 0,3?"
+    assert other.program.part("teaching").presenter.speaker.notes.toPlainText() == "Was passiert bei β = 0,3?"
     assert other.program.preferences.current.layout == "Compare"
     docks = other.program.window.docks
     assert docks["what_if"].isVisible()
@@ -292,6 +292,6 @@ def test_while_presenting_the_class_sees_the_layout_for_it(driver: Driver, tmp_p
     opened(driver, path)
     assert driver.program.preferences.current.layout == "Bandit"
     assert not driver.program.window.docks["what_if"].isVisible()
-    assert driver.program.part("teaching").presenter.speaker.text == "Say this."
+    assert driver.program.part("teaching").presenter.speaker.notes.toPlainText() == "Say this."
     with RunReader.open(driver.program.workspace.run.path) as reader:  # type: ignore[union-attr]
         assert reader.last == 2

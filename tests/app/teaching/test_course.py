@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QDialog, QFileDialog
 
+from app.teaching.controllers.homework import HomeworkDialog
 from app.teaching.export.lesson_command import main
-from app.teaching.export.lesson_file import lesson_called
 from app.teaching.lessons.course import COURSE, SLOTS, plan
-from app.teaching.lessons.homework import HomeworkDialog
+from app.teaching.lessons.own import lesson_called
 from grpo_core.runs.session import read_manifest
 from grpo_core.teaching.homework import read_homework
 from grpo_core.teaching.lessons import spoken
@@ -86,7 +86,7 @@ def test_a_course_is_a_session_that_leads_on_and_each_question_of_it_can_be_hand
     assert page is not None
     assert player.lesson is not None
     assert player.lesson.id == "build_group"
-    assert "lesson 5" in program.part("teaching").presenter.speaker.text
+    assert "lesson 5" in program.part("teaching").presenter.speaker.notes.toPlainText()
     assert not page.homework.isVisibleTo(program.window), "nothing has been answered yet"
     player.next()
     pupil.wait()

@@ -10,9 +10,8 @@ from PySide6.QtWidgets import QApplication, QFileDialog
 from app.plotting.numbers import shown
 from app.teaching.export.handout import answers, command, handout, terms
 from app.teaching.export.handout_command import main
-from app.teaching.export.lesson_file import lesson_called
 from app.teaching.export.lesson_walk import walked
-from app.teaching.lessons.own import template
+from app.teaching.lessons.own import lesson_called, template
 from grpo_core.commands.cli import main as core
 from grpo_core.teaching.lessons import Lesson, spoken
 from tests.app.conftest import Driver

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QDialog, QFileDialog
 
+from app.teaching.controllers.homework import HomeworkDialog, file_name
 from app.teaching.export.homework import main
-from app.teaching.export.lesson_file import lesson_called
-from app.teaching.lessons.homework import HomeworkDialog, file_name
-from app.teaching.lessons.own import template
+from app.teaching.lessons.own import lesson_called, template
 from grpo_core.teaching.homework import Homework, read_homework
 from tests.app.conftest import Driver
 from tests.app.teaching.lessons.hands import Pupil

@@ -100,12 +100,12 @@ class Reader(HTMLParser):
 @pytest.mark.usefixtures("qapp")
 def test_a_page_shows_terms_and_texts_with_their_answers(lesson: Lesson) -> None:
     page = page_of(lesson, Walked()).decode("utf-8")
-    for answered in range(lesson.asked + 1):
+    for answered in range(len(lesson.questions) + 1):
         reader = Reader(answered)
         reader.feed(page)
         seen = plain("".join(reader.seen))
         check(lesson, answered, seen)
-        assert answered < lesson.asked or all(plain(spoken(step.to_read)) in seen for step in lesson.steps)
+        assert answered < len(lesson.questions) or all(plain(spoken(step.to_read)) in seen for step in lesson.steps)
 
 
 HANDS = re.compile(
@@ -116,7 +116,7 @@ HANDS = re.compile(
 @each_lesson
 @pytest.mark.usefixtures("qapp")
 def test_a_page_asks_for_nothing_that_it_does_not_have(lesson: Lesson) -> None:
-    reader = Reader(lesson.asked)
+    reader = Reader(len(lesson.questions))
     reader.feed(page_of(lesson, Walked()).decode("utf-8"))
     seen = "".join(reader.seen)
     for step in lesson.steps:
@@ -197,7 +197,7 @@ def test_a_film_keeps_the_order_of_the_window(qapp: QApplication) -> None:
                 seen = plain(" ".join(texts_of(stage.screen.widget)))
                 check(lesson, lesson.asked_before_text(stage.player.place) - 1, seen)
                 questions += 1
-    assert questions == lesson.asked
+    assert questions == len(lesson.questions)
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="without Chromium the page is not opened in a browser")

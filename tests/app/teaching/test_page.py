@@ -22,7 +22,6 @@ from app.formula.render import shipped_drawings
 from app.panel_registry import lesson_panels
 from app.plotting.numbers import full, shown
 from app.resources import resource
-from app.teaching.export.lesson_file import lesson_called
 from app.teaching.export.page.document import LARGEST, document, html_page
 from app.teaching.export.page.explained import Explained, ShownUpdate
 from app.teaching.export.page.knob_sweep import SEEDS, knob_sweeps
@@ -32,7 +31,7 @@ from app.teaching.export.page.run_page import run_page
 from app.teaching.export.page.update import update_section
 from app.teaching.export.page_command import main
 from app.teaching.lessons.catalogue import lessons
-from app.teaching.lessons.own import template
+from app.teaching.lessons.own import lesson_called, template
 from app.teaching.lessons.prediction import Placed, result_text, verdict
 from grpo_core.commands.cli import main as core
 from grpo_core.config import Settings, language_settings

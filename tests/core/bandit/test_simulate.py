@@ -63,7 +63,7 @@ def arrays(done: Update, run: int) -> dict[str, np.ndarray]:
         "attempt": batch.attempt,
         "advantage": done.advantage,
         "gradient": np.stack(done.gradient, axis=1),
-        "logp": np.stack(done.logp, axis=1),
+        "logp": np.stack(done.passes.logp, axis=1),
     }
     return {name: x[run] for name, x in found.items()}
 

@@ -11,7 +11,6 @@ from grpo_core.lm.characters import Characters
 from grpo_core.lm.interface import SamplingRequest, Table
 from grpo_core.lm.model import Transformer, initialized
 from grpo_core.lm.sampler import sample
-from grpo_core.lm.sampling import Sampled
 from grpo_core.lm.vocabulary import encode, padded
 
 TINY = Model(layers=2, width=16, heads=2, context=48, checkpoint="untrained")
@@ -25,7 +24,7 @@ class CharacterSampling(Characters):
         self.model = model
 
     def sample(self, request: SamplingRequest) -> Table:
-        return sample(self.model, request).table
+        return sample(self.model, request)
 
 
 def lively(size: Model = TINY, seed: int = 0) -> Transformer:
@@ -47,7 +46,7 @@ def prompts(count: int, seed: int = 0) -> np.ndarray:
 
 def sampled(
     model: Transformer, prompt_tokens: np.ndarray, group: int, *, longest: int = 12, temperature: float = 1.0
-) -> Sampled:
+) -> Table:
     """Sample G completions per prompt."""
     rows = len(prompt_tokens) * group
     uniforms = np.random.default_rng(1).random((rows, longest))

@@ -15,10 +15,9 @@ from torch._subclasses.fake_tensor import DataDependentOutputException
 from grpo_core.errors import Cancelled
 from grpo_core.lm import device_sampling
 from grpo_core.lm.device_sampling import GRAPHS, LOOK, Graphs, TokenStep, chances, inverse
-from grpo_core.lm.interface import ReadRows, SamplingRequest
+from grpo_core.lm.interface import ReadRows, SamplingRequest, Table
 from grpo_core.lm.model import Transformer
 from grpo_core.lm.sampler import CachedPrefixes, sample, sampled_on_device
-from grpo_core.lm.sampling import Sampled
 from grpo_core.lm.vocabulary import STOP
 from tests.core.lm.fake_cuda import fake_cuda
 from tests.core.lm.graphs import Driver, Recorded
@@ -33,7 +32,7 @@ def never(done: int, total: int) -> None:
     """Do nothing when polled."""
 
 
-def both(rows: int, *, longest: int = 24, temperature: float = 1.0) -> tuple[Sampled, Sampled]:
+def both(rows: int, *, longest: int = 24, temperature: float = 1.0) -> tuple[Table, Table]:
     """Return the same completions sampled as on the CPU, and sampled without waiting."""
     numbers, asked = np.random.default_rng(7).random((rows, longest)), prompts(4)
     request = SamplingRequest(

@@ -177,7 +177,7 @@ def test_every_loss_has_the_gradient_of_autograd_down_to_the_weights(switch: str
     )
     assert float(by_numpy.terms.loss) == pytest.approx(float(by_torch.terms.loss.detach()), rel=1e-11)
     gradient = Weights(TINY, np.float64)
-    backward(weights, place, trace, logit_gradient(by_numpy, place, temperature), gradient)
+    backward(weights, place, trace, logit_gradient(by_numpy, temperature), gradient)
     agree(gradient, gradients(model), 1e-10)
 
 

@@ -44,11 +44,11 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
     """Records the passes that follow, which run unchanged."""
     held, backward = Seen(), CharacterPolicy.backward
 
-    def watched(policy: CharacterPolicy, place: Any, temperature: float, loss: Loss) -> None:
+    def watched(policy: CharacterPolicy, loss: Loss, temperature: float) -> None:
         loss.now.logp.retain_grad()
         held.losses.append(float(loss.terms.loss.detach()))
         held.logp.append(loss.now.logp)
-        backward(policy, place, temperature, loss)
+        backward(policy, loss, temperature)
 
     monkeypatch.setattr(CharacterPolicy, "backward", watched)
     return held

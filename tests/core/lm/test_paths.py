@@ -70,12 +70,12 @@ def test_completions_of_one_token_and_of_the_longest_length_are_scored() -> None
 
 def test_a_completion_ends_with_the_end_sign_or_is_cut_off() -> None:
     done = sampled(lively(), prompts(4), 16, longest=8)
-    lengths = done.mask.sum(axis=-1)
-    assert done.ended.any() and not done.ended.all()
+    lengths, ended = done.mask.sum(axis=-1), (done.mask & (done.tokens == STOP)).any(axis=-1)
+    assert ended.any() and not ended.all()
     for row, length in enumerate(lengths):
         assert not (done.tokens[row, : length - 1] == STOP).any()
-        assert done.ended[row] == (done.tokens[row, length - 1] == STOP)
-        assert done.ended[row] or length == 8
+        assert ended[row] == (done.tokens[row, length - 1] == STOP)
+        assert ended[row] or length == 8
 
 
 def test_tokens_are_drawn_as_often_as_their_probability_says() -> None:

@@ -30,8 +30,8 @@ def own(path: Path, count: int, **changes: object) -> PromptSource:
 @pytest.mark.parametrize("difficulty", [*problems.FAMILIES, "mixed"])
 def test_no_held_out_or_watched_prompt_is_ever_drawn(difficulty: str) -> None:
     source, numbers = PromptSource(LanguageTask(difficulty=difficulty, prompts=100), 64), np.random.default_rng(0)
-    kept = {*source.held_out(), *source.watched}
-    assert len(source.held_out()) == 128 and len(source.watched) == WATCHED
+    kept = {*source.held_out, *source.watched}
+    assert len(source.held_out) == 128 and len(source.watched) == WATCHED
     assert not any(prompt in kept for _ in range(8) for prompt in source.drawn(numbers))
 
 
@@ -49,7 +49,7 @@ def test_a_run_with_few_held_out_prompts_watches_no_more() -> None:
 
 def test_every_eighth_of_many_own_prompts_is_held_out_and_never_drawn(tmp_path: Path) -> None:
     source, numbers = own(tmp_path / "mine.csv", 40, prompts=8), np.random.default_rng(0)
-    held = set(source.held_out())
+    held = set(source.held_out)
     assert {prompt.text for prompt in held} == {"1=", "9=", "17=", "25=", "33="}
     drawn = [prompt for _ in range(100) for prompt in source.drawn(numbers)]
     assert not held & set(drawn)
@@ -60,7 +60,7 @@ def test_few_own_prompts_are_trained_on_and_measured_alike(tmp_path: Path) -> No
     source = own(tmp_path / "mine.csv", 5, prompts=8)
     drawn = source.drawn(np.random.default_rng(0))
     assert len(drawn) == 8 and len(set(drawn)) == 5
-    assert len(source.held_out()) == len(source.watched) == 5
+    assert len(source.held_out) == len(source.watched) == 5
 
 
 def test_own_prompts_repeat_only_when_there_are_too_few(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_an_own_prompt_leaves_room_for_the_longest_completion(tmp_path: Path) ->
     path = tmp_path / "mine.csv"
     path.write_text("prompt,answer\n12345678901=,1\n", encoding="utf-8")
     fits = LanguageTask(problem="own", file=str(path), max_tokens=20)
-    assert PromptSource(fits, 32).held_out()
+    assert PromptSource(fits, 32).held_out
     with pytest.raises(GrpoError, match=r"has 12 characters; .* room for 11"):
         PromptSource(fits, 31)
 

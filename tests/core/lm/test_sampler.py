@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from grpo_core.lm import sampler
-from grpo_core.lm.interface import SamplingRequest
+from grpo_core.lm.interface import SamplingRequest, Table
 from grpo_core.lm.model import Transformer
 from grpo_core.lm.sampler import sample
-from grpo_core.lm.sampling import ALIKE, Sampled
+from grpo_core.lm.sampling import ALIKE
 from grpo_core.lm.scoring import layout, score
 from grpo_core.lm.vocabulary import STOP, VOCABULARY
 from tests.core.lm.models import CPU, TINY, lively, prompts
@@ -23,7 +23,7 @@ def never(done: int, total: int) -> None:
     """Do nothing when polled."""
 
 
-def drawn(seed: int, rows: int, *, count: int = 1, longest: int = 12, temperature: float = 1.0) -> Sampled:
+def drawn(seed: int, rows: int, *, count: int = 1, longest: int = 12, temperature: float = 1.0) -> Table:
     numbers = np.random.default_rng(seed).random((rows, longest))
     return sample(
         MODEL,

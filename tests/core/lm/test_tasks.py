@@ -71,12 +71,12 @@ def test_a_verdict_says_what_became_of_a_completion(text: str, right: bool, word
 def test_no_prompt_is_both_trained_on_and_held_out() -> None:
     numbers = np.random.default_rng(2)
     trained = {problems.drawn("mixed", numbers).text for _ in range(3000)}
-    held = {prompt.text for prompt in PromptSource(LanguageTask(), 64).held_out()}
+    held = {prompt.text for prompt in PromptSource(LanguageTask(), 64).held_out}
     assert len(held) > 60 and not trained & held
 
 
 def test_held_out_prompts_are_the_same_in_every_run() -> None:
-    assert PromptSource(LanguageTask(), 64).held_out() == PromptSource(LanguageTask(), 64).held_out()
+    assert PromptSource(LanguageTask(), 64).held_out == PromptSource(LanguageTask(), 64).held_out
 
 
 def test_the_parts_of_a_reward_and_what_they_pay() -> None:

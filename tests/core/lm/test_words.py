@@ -32,9 +32,9 @@ def test_no_prompt_is_both_held_out_and_trained_on(problem: str) -> None:
 def test_no_sum_is_asked_twice_as_long_as_there_are_enough(problem: str) -> None:
     for count in range(1, words.HELD_OUT + 1):
         source = PromptSource(LanguageTask(problem=problem, held_out=count), None)
-        assert len({prompt.text for prompt in source.held_out()}) == count
-        assert source.watched == tuple(source.held_out()[: rewards.WATCHED])
-    many = PromptSource(LanguageTask(problem=problem, held_out=words.HELD_OUT + 1), None).held_out()
+        assert len({prompt.text for prompt in source.held_out}) == count
+        assert source.watched == tuple(source.held_out[: rewards.WATCHED])
+    many = PromptSource(LanguageTask(problem=problem, held_out=words.HELD_OUT + 1), None).held_out
     assert len(many) == words.HELD_OUT + 1
 
 
@@ -46,8 +46,8 @@ def test_a_run_that_was_begun_with_sixteen_held_out_sums_goes_on_watching_the_sa
     """They used to be drawn with repetition; a run file stores their text, and its updates the answers to them."""
     source = PromptSource(LanguageTask(problem="sums", held_out=16), None)
     drawn = np.random.default_rng(rewards.HELD_OUT_SEED)
-    assert source.held_out() == [words.drawn("sums", drawn, held_out=True) for _ in range(16)]
-    assert source.watched == tuple(source.held_out()[: rewards.WATCHED])
+    assert source.held_out == [words.drawn("sums", drawn, held_out=True) for _ in range(16)]
+    assert source.watched == tuple(source.held_out[: rewards.WATCHED])
 
 
 @pytest.mark.parametrize("problem", DRAWN)
@@ -102,7 +102,7 @@ def test_own_questions_may_hold_any_text(tmp_path: Path) -> None:
     path = tmp_path / "mine.jsonl"
     path.write_text('{"prompt": "Wie heißt die Hauptstadt von Österreich?", "answer": "Wien"}\n', encoding="utf-8")
     source = PromptSource(LanguageTask(problem="questions", file=str(path)), None)
-    (prompt,) = source.held_out()
+    (prompt,) = source.held_out
     assert rewards.parts(source.task, prompt, " Wien ", 1)[0] == 1
 
 

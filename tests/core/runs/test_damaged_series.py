@@ -15,9 +15,9 @@ import pytest
 from grpo_core.errors import RunFileError
 from grpo_core.metrics import METRICS, metrics
 from grpo_core.runs import reader as run_reader
-from grpo_core.runs import salvage, series, series_chunks
+from grpo_core.runs import salvage, series
 from grpo_core.runs.run_file import RunReader, RunWriter
-from grpo_core.runs.series_chunks import CHECKSUMS
+from grpo_core.runs.series import CHECKSUMS
 from grpo_core.runs.watch import LostFileError
 from tests.core.steps import random_origin, random_step, rebuild_series
 
@@ -29,7 +29,7 @@ UPDATES = CHUNK + 40
 @pytest.fixture(scope="module", autouse=True)
 def small_chunks() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        for module in (run_reader, salvage, series, series_chunks):
+        for module in (run_reader, salvage, series):
             patch.setattr(module, "CHUNK", CHUNK)
         yield
 

@@ -14,7 +14,7 @@ from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, RunFileError
 from grpo_core.learners import learner, origin
 from grpo_core.metrics import METRICS, metrics
-from grpo_core.runs import run_file, series
+from grpo_core.runs import run_file
 from grpo_core.runs.database import CHUNK
 from grpo_core.runs.run_file import RunReader, RunWriter, copy_run, resume_point
 from tests.core.steps import random_origin, random_step, random_steps, rebuild_series, same
@@ -140,12 +140,12 @@ def test_series_are_the_metrics_of_the_updates(run: Path) -> None:
 
 def test_rebuilt_series_equal_those_written_in_training(run: Path) -> None:
     with RunReader.open(run) as reader:
-        before = series.recorded(reader, 20)
+        before = reader.all_series(20)
     with closing(sqlite3.connect(run)) as sql, sql:
         sql.execute("UPDATE tail SET data = zeroblob(88)")
     rebuild_series(run)
     with RunReader.open(run) as reader:
-        assert np.array_equal(series.recorded(reader, 20), before, equal_nan=True)
+        assert np.array_equal(reader.all_series(20), before, equal_nan=True)
 
 
 def test_a_file_with_other_series_gains_the_missing_ones_when_it_is_continued(run: Path) -> None:
@@ -244,10 +244,10 @@ def test_rebuilding_a_branch_keeps_the_parents_part(run: Path) -> None:
     with RunReader.open(run) as parent, RunWriter.create(path, Settings(), parent=(parent, 12)) as writer:
         writer.append(random_step(13, seed=5))
     with RunReader.open(path) as branch:
-        before = series.recorded(branch, 13)
+        before = branch.all_series(13)
     rebuild_series(path)
     with RunReader.open(path) as branch:
-        assert np.array_equal(series.recorded(branch, 13), before, equal_nan=True)
+        assert np.array_equal(branch.all_series(13), before, equal_nan=True)
 
 
 def test_a_copy_is_whole_also_while_the_run_is_written(tmp_path: Path) -> None:

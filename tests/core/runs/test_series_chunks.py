@@ -11,7 +11,7 @@ import pytest
 
 from grpo_core.runs.database import CHUNK
 from grpo_core.runs.schema import TABLES
-from grpo_core.runs.series_chunks import CHECKSUMS, chunk_rows, read_series
+from grpo_core.runs.series import CHECKSUMS, chunk_rows, read_series
 
 NAMES = ("first", "second")
 VALUES = np.random.default_rng(0).normal(size=(len(NAMES), 2 * CHUNK))

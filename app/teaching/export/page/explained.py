@@ -46,16 +46,8 @@ class Explained:
         return self._places[key]
 
     def packed(self) -> str:
-        """Return all explanations, including those of their inputs, as compressed JSON.
-
-        It needs no escaping in HTML.
-        """
-        rows = []
-        place = 0
-        while place < len(self.nodes):  # the list grows as inputs are added
-            rows.append(self._row(*self.nodes[place]))
-            place += 1
-        return packed(rows)
+        """Return all explanations, and those of their inputs, as compressed JSON, which needs no escaping in HTML."""
+        return packed([self._row(*node) for node in self.nodes])  # the list grows as inputs are added
 
     def _row(self, update: ShownUpdate, node: Node) -> dict[str, object]:
         inputs: list[object] = [self._input(update, quantity) for quantity in node.inputs[:MOST_INPUTS]]
@@ -92,9 +84,8 @@ class ShownUpdate:
 
     Attributes:
         view: its view at the last stage and the pass shown.
-        numbers: all of its numbers.
+        passed: that pass, counted from 0.
         group: index of the prompt whose completions are shown, if they have several tokens.
-        label: its name.
         id: unique among the updates on the page.
     """
 
@@ -112,11 +103,6 @@ class ShownUpdate:
         """Prepare ``step`` for a page.
 
         Args:
-            origin: the run before its first update.
-            step: the record.
-            explained: the collector of explanations.
-            label: name of the update.
-            id: unique among the updates on the page.
             passed: the pass, counted from 0; None for the last.
             group: the prompt, counted from 0.
 
@@ -143,17 +129,8 @@ class ShownUpdate:
             )
         self.view = StepView(origin, step, Stage.UPDATE, passed)
         assert self.view.numbers is not None
-        self.numbers, self.group, self.label, self.id, self._explained = self.view.numbers, group, label, id, explained
-
-    @property
-    def step(self) -> Step:
-        """The recorded update that is shown."""
-        return self.numbers.step
-
-    @property
-    def passed(self) -> int:
-        """The pass shown, counted from 0."""
-        return self.view.passed
+        self.step, self.passed, self.numbers, self.group = step, passed, self.view.numbers, group
+        self.label, self.id, self._explained = label, id, explained
 
     @property
     def long(self) -> bool:
@@ -162,7 +139,6 @@ class ShownUpdate:
 
     @property
     def rows(self) -> list[int]:
-        """The rows of the completions shown."""
         wanted = self.step.group == self.group if self.long else np.ones(len(self.step.group), dtype=bool)
         return [int(row) for row in np.flatnonzero(wanted)]
 

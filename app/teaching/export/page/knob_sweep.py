@@ -58,7 +58,6 @@ def knob_sweep(path: str, settings: Settings, updates: int, actions: list[int]) 
     Args:
         path: dotted path of the setting.
         settings: settings common to all runs; their seeds are :data:`SEEDS`.
-        updates: number of updates of each run.
         actions: actions, counted from 0, whose final mean probability is included.
 
     Raises:

@@ -41,7 +41,6 @@ def element(name: str, /, *children: str | None, **attributes: object) -> Markup
     """Return an element that contains text and other elements.
 
     Args:
-        name: name of the element.
         children: text, which is escaped, and markup, which is not; None is omitted.
         attributes: attributes by name, with an underscore for a hyphen or after a Python keyword; True means no value;
             None and False are omitted.

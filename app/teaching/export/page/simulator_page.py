@@ -31,7 +31,6 @@ CURVES = ("reward_mean", "kl", "entropy")
 
 
 def simulator_page() -> bytes:
-    """Return the page."""
     script = "\n".join(
         (
             '(() => {\n"use strict";',
@@ -229,7 +228,6 @@ def _comparison() -> Markup:
 
 
 def _glossary() -> Markup:
-    """Return the help of the settings and numbers on the page."""
     paths = ("task.landscape", "learner.group_size", "seed", *(path for path, _ in SLIDERS.values()))
     words = [(_titled(path), described_at(path).help) for path in paths]
     words += [(METRICS[name].title, METRICS[name].help) for name in CARDS]

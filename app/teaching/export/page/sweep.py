@@ -17,7 +17,6 @@ class SweepTable:
     """A chart's table, with a row for each value for which runs were computed.
 
     Attributes:
-        title: title of the chart.
         columns: the values, followed by the results of the runs.
         rows: rows in the chart's order.
     """

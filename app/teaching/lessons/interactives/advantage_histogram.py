@@ -72,8 +72,6 @@ class AdvantageHistogram(Interactive):
         self._drawn: tuple[Settings, bytes, int] | None = None
         self.found: OfAction | None = None
 
-    # -- state ---------------------------------------------------------------------------------------------------------
-
     def _take(self) -> None:
         self.rewards.chosen = max(self.state["action"] - 1, 0)
         self.bar, self.found = None, None
@@ -105,13 +103,11 @@ class AdvantageHistogram(Interactive):
             logp = np.log(np.maximum(dist, 1e-300))
             self.batches = many_batches(settings, logp, min(max(self.state["batches"], 2), MOST), settings.seed)
             self._drawn, self.bar = stamp, None
-        found = self.found = self.batches.of(min(self.rewards.chosen, len(self.batches.action_rewards) - 1))
+        found = self.found = OfAction(self.batches, min(self.rewards.chosen, len(self.batches.action_rewards) - 1))
         if self.state["bar"] and len(found.advantage):
             there = np.flatnonzero(found.counts)
             self.bar = int(there[0 if self.state["bar"] == "lowest" else -1])
         return found
-
-    # -- drawing -------------------------------------------------------------------------------------------------------
 
     def _draw(self, view: View) -> str:
         self.groups.set_look(view.theme, view.scale)
@@ -144,7 +140,6 @@ class AdvantageHistogram(Interactive):
         return rows
 
     def _sentence(self, found: OfAction, drawn: bool) -> str:
-        """Return a summary of the action's mean advantage and of the advantages it received."""
         answers = found.answers()
         own, average = float(found.batches.action_rewards[found.action]), found.batches.expected
         if own > average:

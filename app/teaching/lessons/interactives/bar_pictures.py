@@ -39,10 +39,8 @@ def distribution(
     Args:
         chart: the chart, whose title is also the name of the bars.
         heights: height of each bar (A,).
-        names: names of the actions.
         meaning: meaning that gives the colour of the bars.
         beside: another distribution, drawn as thin frames.
-        more: further series, for example a reference level.
         ringed: whether a ring marks the selected bar.
         labelled: whether the axis has the label "action". In a short chart, the bars need that space.
     """
@@ -96,7 +94,6 @@ def signed_bars(
         low, high: ends of the vertical axis.
         up, down: meanings that give the colours of bars above and below 0.
         levels: height of a dotted line at each bar (n,), or None.
-        more: further series.
         labelled: whether the horizontal axis has the label "sample".
     """
     count = len(heights)
@@ -170,10 +167,7 @@ def ratio_bars(ratio: np.ndarray, names: Sequence[str], limits: tuple[float, flo
 
 
 def histogram(counts: np.ndarray, edges: np.ndarray, label: str, chosen: int | None) -> BarPicture:
-    """Return a histogram of ``counts`` (n,) between ``edges`` (n + 1,).
-
-    Bars below, around and above zero differ in colour and fill.
-    """
+    """Return a histogram of ``counts`` (n,) between ``edges`` (n + 1,), whose bars differ below, around and above 0."""
     below, above = edges[1:] <= 0, edges[:-1] >= 0
     kinds = (("push_down", "outline", below), ("push_up", "filled", above), ("dead", "filled", ~below & ~above))
     bars = [
@@ -206,7 +200,6 @@ def compared(
         heights: name of a series -> its heights (n,). A series without heights has no bars.
         names: names of the n positions.
         label: what a position is.
-        y: the vertical axis.
         reach: a value that the vertical axis includes if it has an open end.
         spans: ends of the whiskers, or None.
     """

@@ -52,7 +52,6 @@ class Interactive(QWidget):
 
     Attributes:
         offer: the names that a lesson file can use for this picture.
-        step: the step shown.
         block: number of the block of seeds that many runs have; 0 in class, others when the lesson is checked.
         shows_run: whether the picture shows the lesson's run; otherwise there are no commands to train it.
         hidden: names of the parts in ``offer.parts`` that are currently covered.

@@ -96,7 +96,6 @@ def over_beta(
 
 
 def _table(lines: Sequence[Line]) -> tuple[list[Column], Rows]:
-    """Return one row per β with the results of each curve."""
     columns = [Column("beta", tr("KL weight β"), chars=7), *(Column(line.name, line.spoken, chars=9) for line in lines)]
     return columns, [[beta, *(float(line.y[n]) for line in lines)] for n, beta in enumerate(BETAS)]
 
@@ -127,8 +126,6 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
 
     def of_many_runs(self) -> Sequence[TwinStack]:
         return self.twins
-
-    # -- state ---------------------------------------------------------------------------------------------------------
 
     def _take(self) -> None:
         self._names = self.state["curves"][: len(MEANINGS)]
@@ -167,10 +164,7 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
         return self._at_beta(theory[self.place])
 
     def _values(self, name: str, key: str) -> np.ndarray:
-        """Return the "kl" or the "reward" of a curve at every β (n,), averaged over its runs.
-
-        NaN if not computed yet.
-        """
+        """Return the "kl" or the "reward" of a curve at every β (n,), averaged over its runs. NaN if not known yet."""
         known = [means[key] for means in self.results((self.settings, name))]
         return np.array([*known, *[math.nan] * (len(BETAS) - len(known))])
 
@@ -197,8 +191,6 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
             if gaps
             else tr("Training…")
         )
-
-    # -- answers -------------------------------------------------------------------------------------------------------
 
     def _gap(self, name: str) -> float:
         """Return the largest difference between a curve's KL and the theoretical KL."""

@@ -66,10 +66,7 @@ class BillPicture(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
     def show_blocks(self, blocks: Sequence[Block], all_of_them: Sequence[Block] = ()) -> None:
-        """Draw ``blocks``.
-
-        Models that are only in ``all_of_them``, because they are switched off, are drawn as dashed frames.
-        """
+        """Draw ``blocks``, and as dashed frames the models that are only in ``all_of_them``: they are switched off."""
         on = {block.model for block in blocks}
         self.blocks = sorted(blocks, key=lambda block: [*MODELS, block.model].index(block.model))
         self._off = [block for block in all_of_them if block.model not in on]
@@ -83,7 +80,6 @@ class BillPicture(QWidget):
         self.update()
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale."""
         if (theme, scale) != (self.theme, self.factor):
             self.theme, self.factor = theme, scale
             self.updateGeometry()
@@ -91,11 +87,9 @@ class BillPicture(QWidget):
 
     @property
     def block(self) -> Block | None:
-        """The open block."""
         return self.blocks[self.chosen] if self.blocks else None
 
     def choose(self, place: int) -> None:
-        """Open a block."""
         if 0 <= place < len(self.blocks):
             self.chosen = place
             self.opened.emit(place)

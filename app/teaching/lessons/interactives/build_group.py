@@ -75,8 +75,6 @@ class BuildGroup(Interactive):
         first = across(Label(self.above.title, name="section"), self.how, None, spacing=8)
         self.lay_out(first, (self.above, 1), Label(self.below.title, name="section"), (self.below, 1), self.note)
 
-    # -- state ---------------------------------------------------------------------------------------------------------
-
     def _take(self) -> None:
         self._before = self._taken
         self.rewards = self._taken = np.array(self.state["rewards"], dtype=float)
@@ -133,8 +131,6 @@ class BuildGroup(Interactive):
             rewards=rewards, a=listed(shown(float(a)) for a in self.now), text=self.note.text()
         )
 
-    # -- answers and input ---------------------------------------------------------------------------------------------
-
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         return {
             "last": lambda: float(self.now[-1]),
@@ -146,9 +142,7 @@ class BuildGroup(Interactive):
         }
 
     def _scale(self) -> float:
-        """Return the last sample's advantage divided by what it would be with the mean of the full group as the
-        baseline.
-        """
+        """Return the last sample's advantage divided by what it would be with the full group's mean as the baseline."""
         usual = of_group(self._objective.replace(baseline="group_mean"), self.rewards)[-1]
         return float(self.now[-1] / usual) if usual else float("nan")
 

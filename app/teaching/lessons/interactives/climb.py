@@ -57,8 +57,6 @@ class Climb(Interactive):
         self.parts |= {"bars": self.twins[:1], "lines": self.twins[1:]}
         self.lay_out((self.twins[0], 3), (self.twins[1], 2), self.note, spacing=6)
 
-    # -- drawing -------------------------------------------------------------------------------------------------------
-
     def _draw(self, view: View) -> str:
         run, policies = view.run, [policy[0] for policy in self.policies_so_far(view)]
         if not policies:

@@ -41,10 +41,7 @@ def at_ratios(objective: Objective, ratios: tuple[float, ...], sign: float) -> T
 
 
 def corners(objective: Objective) -> dict[tuple[int, str], bool]:
-    """Return whether clipping stops the gradient in each of the four cases outside the clip range.
-
-    The keys are (sign of A, side of the range).
-    """
+    """Return, by (sign of A, side of the clip range), whether clipping stops the gradient outside the range."""
     low, high = max(1 - objective.clip_low, 0) / 2, 1 + 2 * objective.clip_high
     stopped: dict[tuple[int, str], bool] = {}
     for sign in (1, -1):
@@ -111,8 +108,6 @@ class Clip(Interactive):
     def _spoken_pass(self, position: int) -> str:
         return tr("{passed} of {passes}").format(passed=position, passes=self.slider.maximum())
 
-    # -- what it shows -------------------------------------------------------------------------------------------------
-
     def _draw(self, view: View) -> str:
         step, numbers, objective = view.step.step, view.step.numbers, view.step.objective
         if step is None or numbers is None:
@@ -145,8 +140,6 @@ class Clip(Interactive):
             max=shown(float(ratio.max()), 2),
         )
 
-    # -- answers and input ---------------------------------------------------------------------------------------------
-
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         view = self.workspace.view.step
         return {
@@ -176,5 +169,4 @@ def _last_clipped(view: StepView) -> float:
 
 
 def _reach(ratio: float) -> float:
-    """Return an axis limit that includes ``ratio``."""
     return WIDEST if ratio <= WIDEST else float(math.ceil(ratio))

@@ -53,11 +53,8 @@ class Credit(ManyRuns[tuple[Settings], Lengths]):
         self.parts["lengths"] = (self._stack,)
         self.lay_out((self._stack, 1), self.note, spacing=6)
 
-    # -- lengths -------------------------------------------------------------------------------------------------------
-
     @property
     def lengths(self) -> Lengths | None:
-        """Results of all seeds under the settings shown."""
         return self.latest((self.settings,))
 
     def keys(self, settings: Settings) -> Sequence[tuple[Settings]]:
@@ -69,8 +66,6 @@ class Credit(ManyRuns[tuple[Settings], Lengths]):
             "{seeds} runs of {updates} updates are being computed…",
             len(SEEDS),
         ).format(seeds=len(SEEDS), updates=UPDATES)
-
-    # -- drawing -------------------------------------------------------------------------------------------------------
 
     def _draw(self, view: View) -> str:
         what = self.shows
@@ -96,8 +91,6 @@ class Credit(ManyRuns[tuple[Settings], Lengths]):
         return plural("Median of {seeds} run: {ends}.", "Median of {seeds} runs: {ends}.", len(SEEDS)).format(
             seeds=len(SEEDS), ends=listed(ends)
         )
-
-    # -- answers -------------------------------------------------------------------------------------------------------
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         view, row, lengths = self.workspace.view.step, self.workspace.view.selection.row, self.lengths

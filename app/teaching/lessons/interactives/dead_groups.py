@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 import numpy as np
-from PySide6.QtCore import QSignalBlocker, Slot
+from PySide6.QtCore import QRectF, QSignalBlocker, QSize, Qt, Slot
+from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.boxes import across
 from app.plotting.axis import Scale
@@ -14,8 +17,8 @@ from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line, LinePicture, PointSet
 from app.plotting.numbers import share
 from app.teaching.lessons.interactives.base import Interactive
-from app.teaching.lessons.interactives.tiles import Tiles
 from app.theme.labels import Label
+from app.theme.tokens import LIGHT, Theme
 from app.widgets.calm import in_percent
 from app.workspace.view import View
 from grpo_core import learners, recompute
@@ -37,7 +40,6 @@ PLACES = 101
 
 @lru_cache(maxsize=64)
 def first_update(settings: Settings) -> Step:
-    """Return the first update of a run under ``settings``."""
     return next(iter(learners.learner(settings)))
 
 
@@ -57,10 +59,7 @@ def chance_of(settings: Settings) -> float:
 
 
 def over_chance(size: int, chance: float, dead: int, groups: int) -> LinePicture:
-    """Return a chart of the expected share of dead groups of ``size``, with a point for the counted share.
-
-    The x axis is the chance of a right answer.
-    """
+    """Return a chart of dead groups over the chance of a right answer: their expected share, and the counted one."""
     places = np.linspace(0, 1, PLACES)
     expected = np.array([dead_share(p, size) for p in places])
     return LinePicture(
@@ -91,8 +90,6 @@ class DeadGroups(Interactive):
         self.parts |= {"curve": (self.curve,), "tiles": (self.tiles,)}
         drag = across(self.name, (self.slider, 1))
         self.lay_out((self.tiles, 3), drag, self.note, (self.curve, 2), spacing=6)
-
-    # -- what it shows -------------------------------------------------------------------------------------------------
 
     def _take(self) -> None:
         self._wanted, self._before = None, self._base
@@ -131,8 +128,6 @@ class DeadGroups(Interactive):
             theory=theory,
         )
 
-    # -- answers and input ---------------------------------------------------------------------------------------------
-
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         def dead(settings: Settings) -> float:
             found, groups = counted(settings, self.block)
@@ -151,3 +146,73 @@ class DeadGroups(Interactive):
     def _on_slid(self, position: int) -> None:
         self._wanted = position / 100
         self.touched.emit()
+
+
+GAP = 0.18
+"""Gap between tiles, as a share of the distance between their centres."""
+
+
+class Tiles(QWidget):
+    """A grid of tiles for P groups of G samples."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.theme: Theme = LIGHT
+        self._right = np.empty((0, 0), dtype=bool)
+        self._dead = np.empty(0, dtype=bool)
+        self.setAccessibleName(tr("Groups"))
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+
+    def show_groups(self, right: np.ndarray, dead: np.ndarray, theme: Theme) -> None:
+        """Draw which samples were right, boolean (P, G), and which groups are dead, boolean (P,)."""
+        self.theme, self._right, self._dead = theme, right, dead
+        self.setAccessibleDescription(
+            plural("{sum} of {count} group is dead.", "{sum} of {count} groups are dead.", len(dead)).format(
+                sum=int(dead.sum()), count=len(dead)
+            )
+        )
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(480, 200)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(120, 60)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        groups, count = self._right.shape
+        if not groups:
+            return
+        painter = QPainter(self)
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        wide, high = self.width(), self.height()
+        columns = max(1, min(groups, round(math.sqrt(groups * wide / max(high, 1)))))
+        rows = math.ceil(groups / columns)
+        columns = math.ceil(groups / rows)  # rows and columns as equal as possible
+        pitch_x, pitch_y = wide / columns, high / rows
+        across = max(1, min(count, round(math.sqrt(count * pitch_x / max(pitch_y, 1)))))
+        down = math.ceil(count / across)
+        for n in range(groups):
+            tile = QRectF(n % columns * pitch_x, n // columns * pitch_y, pitch_x, pitch_y)
+            inside = tile.adjusted(GAP * pitch_x / 2, GAP * pitch_y / 2, -GAP * pitch_x / 2, -GAP * pitch_y / 2)
+            side = min(inside.width() / across, inside.height() / down)
+            left = inside.center().x() - side * across / 2
+            top = inside.center().y() - side * down / 2
+            self._paint_tile(painter, n, QRectF(left, top, side, side), across)
+
+    def _paint_tile(self, painter: QPainter, group: int, first: QRectF, across: int) -> None:
+        theme, dead, side = self.theme, bool(self._dead[group]), first.width()
+        down = math.ceil(self._right.shape[1] / across)
+        frame = QRectF(first.left(), first.top(), side * across, side * down).adjusted(-2, -2, 2, 2)
+        if dead:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme.faint("dead", 0.22))
+            painter.drawRoundedRect(frame, 3, 3)
+        meaning = "dead" if dead else "policy"
+        for n, right in enumerate(self._right[group]):
+            cell = first.translated(n % across * side, n // across * side)
+            space = side * 0.14
+            painter.setPen(QPen(theme.colour(meaning if right or dead else "push_down"), max(side * 0.08, 1.0)))
+            painter.setBrush(theme.colour(meaning) if right else Qt.BrushStyle.NoBrush)
+            painter.drawEllipse(cell.adjusted(space, space, -space, -space))

@@ -15,7 +15,6 @@ class Explained(QWidget):
     """The name and the formula of an explained number.
 
     Attributes:
-        name: the name of the number.
         general, values: its formula in symbols, and with numbers.
     """
 

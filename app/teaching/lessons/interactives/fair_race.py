@@ -56,8 +56,6 @@ class FairRace(ManyRuns[RacePlan, Digest]):
         self.lay_out(self.head, (twin, 1), self.note)
         twin.title.hide()
 
-    # -- state ---------------------------------------------------------------------------------------------------------
-
     def _take(self) -> None:
         self._before = self.plan
 
@@ -107,8 +105,6 @@ class FairRace(ManyRuns[RacePlan, Digest]):
             sentences.append(tr("The same runs: {alike}.").format(alike="; ".join(alike)))
         return " ".join(sentences)
 
-    # -- answers -------------------------------------------------------------------------------------------------------
-
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         def best(name: str, plan: RacePlan | None = None) -> float:
             runs = self._runs(name, plan or self.plan)
@@ -133,8 +129,5 @@ class FairRace(ManyRuns[RacePlan, Digest]):
 
 
 def _best(runs: Ensemble) -> float:
-    """Return the probability of the best action after the last update, averaged over the seeds.
-
-    A diverged seed counts as 0.
-    """
+    """Return the final probability of the best action, averaged over the seeds. A diverged seed counts as 0."""
     return float(np.mean(runs.counted("best_prob")[-1]))

@@ -10,8 +10,7 @@ from PySide6.QtWidgets import QAbstractItemView, QFrame, QSizePolicy, QTreeWidge
 
 from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, Theme
-from grpo_core.teaching.lessons.experiments.family import depth
-from grpo_core.teaching.lessons.experiments.family_members import FAMILY, Member
+from grpo_core.teaching.lessons.experiments.family import FAMILY, Member, depth
 from grpo_core.text import tr
 
 INDENT = 14
@@ -54,7 +53,6 @@ class FamilyList(QTreeWidget):
         self.itemActivated.connect(self._on_current)
 
     def set_look(self, theme: Theme, factor: float) -> None:
-        """Set the theme and the scale."""
         if (theme, factor) != (self.theme, self.factor):
             self.theme, self.factor = theme, factor
             self._apply_style()
@@ -128,12 +126,10 @@ class FamilyList(QTreeWidget):
 
 
 def _summary_of(one: Member) -> str:
-    """Return a sentence or two about a member, for the tooltip and screen readers."""
     return f"{one.name}, {one.year}. {one.idea}"
 
 
 def _mark(theme: Theme, factor: float) -> QIcon:
-    """Return an icon with a dot."""
     side = round(MARK * factor)
     picture = QPixmap(side, side)
     picture.fill(QColor(0, 0, 0, 0))

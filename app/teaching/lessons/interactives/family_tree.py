@@ -26,15 +26,16 @@ from grpo_core.config.value_names import worded
 from grpo_core.surrogates import SURROGATES
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments.family import (
+    FAMILY,
     MEASURE,
     SEEDS,
     Compared,
+    Member,
     forebear,
     member,
     settings_of,
     switches,
 )
-from grpo_core.teaching.lessons.experiments.family_members import FAMILY, Member
 from grpo_core.text import listed, plural, tr
 
 FIRST, NAMES = "GRPO", tuple(one.name for one in FAMILY)
@@ -106,8 +107,6 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
         across(self.tree, (right, 1), on=self, margins=0, spacing=12)
         self.member = member(FIRST)
 
-    # -- state ---------------------------------------------------------------------------------------------------------
-
     def _take(self) -> None:
         self.member = member(self.state["member"])
         self.tree.show_only(None if self.state["all"] else {*FEW, self.member.name})
@@ -124,7 +123,6 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
 
     @property
     def result(self) -> Compared | None:
-        """Results so far of the comparison shown."""
         return self.latest((self.member.name, self.settings))
 
     @property
@@ -144,8 +142,6 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
             "{members}: {seeds} seeds each, {left} switches to go…",
             self._left,
         ).format(members=against, seeds=SEEDS, left=self._left)
-
-    # -- drawing -------------------------------------------------------------------------------------------------------
 
     def _draw(self, view: View) -> str:
         self.train(view.wanted)
@@ -189,7 +185,6 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
         self.table.setFixedHeight(min(wanted, round(TABLE * self.height())))
 
     def _adds(self, path: str) -> object:
-        """Return the table cell with the contribution of a switch."""
         found = self.result
         if found is None or path not in found.turned:
             return Marked("…", "muted")
@@ -224,8 +219,6 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
             count=len(found.own.seeds),
             change=signed(float(found.change.mean())),
         )
-
-    # -- answers -------------------------------------------------------------------------------------------------------
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         found = self.result
@@ -264,7 +257,6 @@ def at_a_glance(one: Member, settings: Settings) -> list[object]:
 
 
 def _values_text(values: tuple[object, ...]) -> str:
-    """Return the values of settings as text."""
     plain = {True: tr("on"), False: tr("off"), None: tr("nothing", "value")}
     words = [
         plain[value]

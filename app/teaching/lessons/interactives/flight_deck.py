@@ -72,11 +72,8 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
         self._stack = pages(self.dials, self.twin)
         self.lay_out((self._stack, 1), self.note, spacing=6)
 
-    # -- state ---------------------------------------------------------------------------------------------------------
-
     @property
     def _right(self) -> int:
-        """Index of the intended action."""
         return max(int(self.state["right"]), 1) - 1
 
     def keys(self, settings: Settings) -> Sequence[Key]:
@@ -84,15 +81,11 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
 
     @property
     def _key(self) -> Key:
-        """Key of the results for the page shown."""
         return self.keys(self.settings)[0]
 
     @property
     def audit(self) -> np.ndarray:
-        """Probability of the right action before training and after every update (U + 1,).
-
-        The array is empty if they have not been computed yet.
-        """
+        """Probability of the right action at the start and after every update (U + 1,). Empty if not computed yet."""
         return next((found for _, found in self.results(self._key) if isinstance(found, np.ndarray)), NOTHING)
 
     @property
@@ -115,10 +108,7 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
             len(SEEDS),
         ).format(seeds=len(SEEDS), done=max(len(self.runs) - 1, 0), all=len(REMEDIES))
 
-    # -- drawing -------------------------------------------------------------------------------------------------------
-
     def _draw(self, view: View) -> str:
-        """Draw the dials or the remedies, and return their values or the remedy that helps."""
         self.train(view.wanted)
         self.dials.set_look(view.theme, view.scale)
         on_dials = self.shows == "dials"
@@ -156,8 +146,6 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
     def _mean(self, name: str) -> float:
         return float(np.nan_to_num(right_at_end(self.runs[name], self._right)).mean())
 
-    # -- answers -------------------------------------------------------------------------------------------------------
-
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         whole = len(self.runs) == 1 + len(REMEDIES)
         return {
@@ -168,10 +156,7 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
         }
 
     def computed(self, key: Key, poll: Poll) -> Iterator[tuple[str, np.ndarray | Ensemble]]:
-        """Yield the audit and, if remedies are tried, the runs under each.
-
-        If the run has no such action, yield nothing.
-        """
+        """Yield the audit and, if remedies are tried, the runs under each. Nothing if the run has no such action."""
         settings, right, treat = key
         if settings.is_language or right >= settings.bandit.actions:
             return
@@ -205,7 +190,6 @@ class Dials(QWidget):
             grid.addLayout(cell, place // COLUMNS, place % COLUMNS)
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale."""
         for name in TITLES:
             self.twins[name].set_look(theme, scale)
             self.heads[name].setFont(theme.font("strong", scale))
@@ -224,7 +208,6 @@ class Dials(QWidget):
             self.twins[name].refresh()
 
     def summary_of(self, name: str) -> str:
-        """Return a dial's name and last value as text."""
         series = self.plots[name].curves[0].series
         last = float(series.values[-1]) if len(series) else math.nan
         value = percent(last) if _is_share(name) else shown(last)
@@ -249,8 +232,5 @@ def _is_share(name: str) -> bool:
 
 
 def _most_entropy(view: View) -> float:
-    """Return the upper end of the entropy dial, slightly above the entropy of a uniform policy.
-
-    The dial thus shows how concentrated a policy has become.
-    """
+    """Return the upper end of the entropy dial, slightly above the entropy of a uniform policy."""
     return math.log(view.run.origin.settings.bandit.actions) * 1.02

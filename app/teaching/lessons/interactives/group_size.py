@@ -109,8 +109,6 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
     def of_many_runs(self) -> Sequence[TwinStack]:
         return [self.twins[self.shows]] if self.shows != "left" else []
 
-    # -- state ---------------------------------------------------------------------------------------------------------
-
     def _take(self) -> None:
         self._kinds = tuple(kind for kind in KINDS if kind in self.state["kinds"]) or KINDS[:1]
         for kind, button in self.buttons.items():
@@ -135,8 +133,6 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
             "{count} runs at each group size: {done} of {sizes} sizes done…",
             len(SEEDS),
         ).format(count=len(SEEDS), done=len(self.results(self.coming) if self.coming else ()), sizes=len(SIZES))
-
-    # -- drawing -------------------------------------------------------------------------------------------------------
 
     def _draw(self, view: View) -> str:
         # the experiment sets both itself
@@ -174,8 +170,6 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
         last = self._kinds[-1]
         middles = {size: shown(group_sizes.middle(runs)) for size, runs in self.runs(last).items()}
         return _ends(PARTS[last].name, middles)
-
-    # -- answers -------------------------------------------------------------------------------------------------------
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         gains = {f"{kind}_gain": (lambda kind=kind: group_sizes.gain(self.runs(kind))) for kind in KINDS}

@@ -58,7 +58,6 @@ class GroupTokens(QWidget):
         """Draw the group of the selected completion, or the first group if none is selected.
 
         Args:
-            view: the update to draw.
             what: the kind of notes, as in :func:`laid_out`, or "judged"; "plain" has no tint.
             larger: enlargement factor of the font.
             asked: the token that is marked unless a later one than the first is selected.

@@ -92,8 +92,6 @@ class KlExplorer(Interactive):
         self.divergence = self._computed(POLICY, REFERENCE, SAMPLES, 1)
         self._hidden = frozenset[str]()
 
-    # -- state ---------------------------------------------------------------------------------------------------------
-
     def _take(self) -> None:
         self._hidden = frozenset(NAMES).difference(self.state["parts"])
         try:
@@ -120,8 +118,6 @@ class KlExplorer(Interactive):
     @Slot(int, float)
     def _on_reference(self, action: int, prob: float) -> None:
         self._drag(self.divergence.logp, by_hand.with_probability(self.divergence.ref_logp, action, prob))
-
-    # -- drawing -------------------------------------------------------------------------------------------------------
 
     def _draw(self, view: View) -> str:
         divergence, what = self.divergence, self.shows
@@ -198,8 +194,6 @@ class KlExplorer(Interactive):
 
     def _summary(self, view: View) -> str:
         return f"{self.numbers.text()}. {self.note.text()}"
-
-    # -- answers -------------------------------------------------------------------------------------------------------
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         return self.divergence.answers()

@@ -27,7 +27,6 @@ class ManyRuns(Interactive, Generic[Key, Result]):
         without_runs: the views, of ``offer.shows``, that need no runs.
         waits: whether the end of the lesson waits for that of the job. A process that is still loading takes seconds to
             end.
-        settings: settings of the runs.
         coming: key of the results that are being computed, or None.
         failure: message explaining why the latest runs could not be computed, or an empty string.
     """
@@ -81,12 +80,10 @@ class ManyRuns(Interactive, Generic[Key, Result]):
         return next(reversed(self.results(key)), None)
 
     def complete(self, key: Key) -> bool:
-        """Return whether all results for ``key`` have been computed."""
         return key in self._complete
 
     @property
     def computing(self) -> bool:
-        """Whether results are still being computed."""
         return self._runner.busy
 
     @property

@@ -111,10 +111,7 @@ class MemoryBill(ManyRuns[str, Counted]):
         self.lay_out(self.total, (self._stack, 1), self.formula, self._switches, self._line_of(KNOBS), spacing=6)
 
     def _line_of(self, names: Sequence[str]) -> QHBoxLayout:
-        """Return the control rows ``names`` side by side."""
         return across(*((self.rows[name], 1) for name in names), margins=0, spacing=24)
-
-    # -- state ---------------------------------------------------------------------------------------------------------
 
     def _take(self) -> None:
         try:
@@ -163,8 +160,6 @@ class MemoryBill(ManyRuns[str, Counted]):
         except SettingsError as error:
             self.rows[name].refuse(str(error))
         self.touched.emit()
-
-    # -- drawing -------------------------------------------------------------------------------------------------------
 
     def _draw(self, view: View) -> str:
         what = self.shows

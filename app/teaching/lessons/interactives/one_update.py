@@ -97,8 +97,6 @@ class OneUpdate(Interactive):
     def _reached(self, stage: str) -> bool:
         return SHOWS.index(stage) <= SHOWS.index(self.shows)
 
-    # -- drawing -------------------------------------------------------------------------------------------------------
-
     def _draw(self, view: View) -> str:
         self._step = view.step.step
         numbers = view.step.numbers
@@ -188,8 +186,6 @@ class OneUpdate(Interactive):
             "Stage {stage}, {count} samples. {text} {text2}",
             len(self._step.group),
         ).format(stage=self.shows, count=len(self._step.group), text=self.formula.name.text(), text2=self.note.text())
-
-    # -- answers and input ---------------------------------------------------------------------------------------------
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         step = self._step

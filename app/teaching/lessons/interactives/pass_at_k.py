@@ -41,8 +41,6 @@ class PassAtK(Interactive):
         self.parts |= {"training": self.twins[:1], "attempts": self.twins[1:]}
         self.lay_out((self.twins[0], 1), (self.twins[1], 1), self.note, spacing=6)
 
-    # -- drawing -------------------------------------------------------------------------------------------------------
-
     def _draw(self, view: View) -> str:
         chances, most = self._chances(view), self.state["most"]
         if not chances:
@@ -97,8 +95,6 @@ class PassAtK(Interactive):
         return LinePicture(
             x=Scale(label=tr("update"), low=0, high=end, whole=True), y=SHARE, lines=tuple(lines), places=(0.0, end)
         )
-
-    # -- answers -------------------------------------------------------------------------------------------------------
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         chances = self._chances(self.workspace.view)

@@ -83,8 +83,6 @@ class Pretrained(SampledAnswers):
             len(judged),
         ).format(update=step.step, right=int(judged.sum()), count=len(judged), dead=int(dead.sum()), groups=len(dead))
 
-    # -- answers -------------------------------------------------------------------------------------------------------
-
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         def run() -> RunHandle:
             return self.workspace.view.run
@@ -99,7 +97,6 @@ class Pretrained(SampledAnswers):
         }
 
     def _paid(self) -> float:
-        """Return the number of rewarded answers in the current update."""
         step = self.workspace.view.step.step
         return math.nan if step is None else float((step.rewards > 0).sum())
 
@@ -128,10 +125,7 @@ def nine_tenths_at(right_shares: np.ndarray) -> float:
 
 
 def lowest_after(right_shares: np.ndarray) -> float:
-    """Return the lowest share of right answers in any batch after the first one that reached nine out of ten.
-
-    NaN if there is no later batch.
-    """
+    """Return the lowest share of right answers in a batch after the first with nine out of ten. NaN without one."""
     reached = np.flatnonzero(right_shares >= GOAL)
     after = right_shares[reached[0] + 1 :] if reached.size else np.empty(0)
     return float(after.min()) if after.size else math.nan

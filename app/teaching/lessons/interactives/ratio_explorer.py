@@ -58,8 +58,6 @@ class RatioExplorer(Interactive):
         self._moves: list[tuple[int, float]] = []
         self.ratios_now: Ratios | None = None
 
-    # -- state ---------------------------------------------------------------------------------------------------------
-
     def _take(self) -> None:
         action, prob = self.state["action"], self.state["probability"]
         self._moves = [] if math.isnan(prob) else [(action - 1, prob)]
@@ -80,8 +78,6 @@ class RatioExplorer(Interactive):
         else:
             self._moves.append((action, prob))
         self.touched.emit()
-
-    # -- drawing -------------------------------------------------------------------------------------------------------
 
     def _draw(self, view: View) -> str:
         now, what = view.step.now, self.shows
@@ -124,7 +120,6 @@ class RatioExplorer(Interactive):
 
 
 def _summary_of(found: Ratios, ratio: np.ndarray) -> str:
-    """Return a sentence about the ``ratio`` of each action (A,)."""
     low, high = found.bounds
     outside = tr("{ratio} of {count} outside {low} to {high}").format(
         ratio=found.outside(ratio), count=len(ratio), low=shown(low, 2), high=shown(high, 2)

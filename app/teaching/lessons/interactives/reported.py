@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 
 import numpy as np
-from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QUrl, Signal, Slot
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QTextBrowser, QWidget
 
 from app.boxes import down
 from app.examples import RECORDED
-from app.help.published import PARTS, published
+from app.help.published import PARTS, part_html, published
 from app.panels.evolution.panel import EvolutionPanel
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
@@ -21,8 +22,8 @@ from app.plotting.numbers import shown
 from app.plotting.table_model import Column
 from app.teaching.lessons.interactives.bar_pictures import compared
 from app.teaching.lessons.interactives.base import Interactive, pages
-from app.teaching.published_view import WHOSE, PublishedView
 from app.theme.labels import Label
+from app.theme.tokens import Theme
 from app.workspace.answers import GLYPHS, watched
 from app.workspace.view import View
 from grpo_core.record import Step
@@ -88,7 +89,6 @@ class Reported(Interactive):
         self.said[self.twin] = "; ".join(f"{name} {shown(low)} → {shown(high)}%" for name, low, high in found)
 
     def rows(self, view: View) -> list[list[object]]:
-        """Return one row per watched prompt at the current update."""
         step, origin = view.step.step, view.run.origin
         if step is None or step.watched_tokens is None:
             return []
@@ -128,10 +128,7 @@ class Reported(Interactive):
         return math.nan if right is None else float(sum(right))
 
     def _right_at(self, step: Step | None) -> list[bool] | None:
-        """Return, for each watched prompt, whether it is answered correctly before ``step``.
-
-        None if that was not recorded.
-        """
+        """Return whether each watched prompt is answered correctly before ``step``. None if that was not recorded."""
         origin = self.workspace.view.run.origin
         if step is None or step.watched_tokens is None:
             return None
@@ -157,3 +154,44 @@ class Reported(Interactive):
 
     def dispose(self) -> None:
         self.evolution.dispose()
+
+
+WHOSE = tr("From papers and documentation. Nothing here is computed by this program.")
+
+
+class PublishedView(QWidget):
+    """Quoted text. A click on a source opens its page in the browser; the program itself downloads nothing.
+
+    Attributes:
+        part: one of ``PARTS``.
+
+    Signals:
+        refused: emitted with a sentence that contains the address if no browser could be opened.
+    """
+
+    refused = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.part = ""
+        self.title, self.mark = Label(), Label(WHOSE, name="muted", wraps=True)
+        self.browser = QTextBrowser()
+        self.browser.setOpenLinks(False)
+        self.browser.anchorClicked.connect(self._on_link)
+        down(self.title, self.mark, (self.browser, 1), on=self, margins=0, spacing=4)
+
+    def show_part(self, part: str, theme: Theme, scale: float) -> None:
+        """Show one of ``PARTS``, scrolled to its beginning."""
+        self.title.setFont(theme.font("strong", scale * 1.15))
+        self.mark.setFont(theme.font("body", scale))
+        self.browser.setFont(theme.font("body", scale))
+        if part != self.part:
+            self.part = part
+            self.title.setText(PARTS[part])
+            self.browser.setAccessibleName(PARTS[part])
+            self.browser.setHtml(part_html(part, heading=False))
+
+    @Slot(QUrl)
+    def _on_link(self, url: QUrl) -> None:
+        if not QDesktopServices.openUrl(url):
+            self.refused.emit(tr("No browser could be opened. The page is {address}.").format(address=url.toString()))

@@ -29,7 +29,6 @@ class SampledAnswers(Interactive):
     The table is the first of ``offer.shows``.
 
     Attributes:
-        columns, title: columns and title of the table.
         recorded: the message that a recorded run cannot be continued.
     """
 

@@ -64,8 +64,6 @@ class StaleSamples(ManyRuns[Key, tuple[int, Ensemble]]):
     def of_many_runs(self) -> Sequence[TwinStack]:
         return [self.twins["wrong"]] if self.shows == "wrong" else []
 
-    # -- state ---------------------------------------------------------------------------------------------------------
-
     @property
     def _shown(self) -> list[bool]:
         """The kinds of runs shown, by whether their samples are weighted."""
@@ -84,8 +82,6 @@ class StaleSamples(ManyRuns[Key, tuple[int, Ensemble]]):
             "{count} runs at each age: {done} of {ages} ages done…",
             len(SEEDS),
         ).format(count=len(SEEDS), done=len(self.results(self.coming) if self.coming else ()), ages=len(AGES))
-
-    # -- drawing -------------------------------------------------------------------------------------------------------
 
     def _draw(self, view: View) -> str:
         self._stack.setCurrentWidget(self.twins[self.shows])
@@ -142,8 +138,6 @@ class StaleSamples(ManyRuns[Key, tuple[int, Ensemble]]):
             return math.nan, math.nan
         now, sampler = (float(each[rewards[0] == 0].sum()) for each in known)
         return now, sampler
-
-    # -- answers -------------------------------------------------------------------------------------------------------
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         def of(age: int, weighted: bool) -> Callable[[], float]:

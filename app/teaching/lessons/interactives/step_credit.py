@@ -60,8 +60,6 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
         self._lanes: tuple[str, ...] = CREDITS
         self._updates = 100
 
-    # -- state ---------------------------------------------------------------------------------------------------------
-
     def _take(self) -> None:
         self._lanes = tuple(name for name in CREDITS if name in self.state["lanes"]) or CREDITS
         self._updates = self.state["updates"] if 0 < self.state["updates"] <= 1000 else 100
@@ -84,8 +82,6 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
             "{seeds} runs of {updates} updates are being computed…",
             len(SEEDS),
         ).format(seeds=len(SEEDS), updates=self._updates)
-
-    # -- drawing -------------------------------------------------------------------------------------------------------
 
     def _draw(self, view: View) -> str:
         self._stack.setCurrentIndex(SHOWS.index(self.shows))
@@ -125,8 +121,6 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
         return plural(
             "At the end, median of {seeds} run: {ends}.", "At the end, median of {seeds} runs: {ends}.", len(SEEDS)
         ).format(seeds=len(SEEDS), ends=listed(ends))
-
-    # -- answers -------------------------------------------------------------------------------------------------------
 
     def _needed(self, lane: str) -> float:
         course = self.course(lane)

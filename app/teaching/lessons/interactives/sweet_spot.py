@@ -37,10 +37,7 @@ RIGHT = 1
 
 
 def at_chance(settings: Settings, chance: float) -> Settings:
-    """Return ``settings`` with a policy that initially gives the right answer with probability ``chance``.
-
-    The bias is on the wrong answer.
-    """
+    """Return ``settings`` with the initial probability ``chance`` of the right answer. The bias is on the wrong one."""
     return settings.replace({"task.bias": -bias_of(chance)})
 
 
@@ -67,8 +64,6 @@ class SweetSpot(ManyRuns[Settings, float]):
         row = across(self.name, (self.slider, 1))
         self.lay_out((self.twin, 1), row, self.note, spacing=6)
 
-    # -- state ---------------------------------------------------------------------------------------------------------
-
     def _take(self) -> None:
         self._wanted = None
 
@@ -89,10 +84,7 @@ class SweetSpot(ManyRuns[Settings, float]):
 
     @property
     def _measured(self) -> list[float]:
-        """The points of the curve so far."""
         return self.results(self.keys(self._base)[0])
-
-    # -- drawing -------------------------------------------------------------------------------------------------------
 
     def _draw(self, view: View) -> str:
         if view.run.origin.settings != self._base:
@@ -166,8 +158,6 @@ class SweetSpot(ManyRuns[Settings, float]):
             span=(0.0, 0.1),
             places=(0.0, 1.0),
         )
-
-    # -- answers and input ---------------------------------------------------------------------------------------------
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         def best() -> float:

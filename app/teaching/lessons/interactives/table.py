@@ -1,10 +1,11 @@
-"""Table of the interactive pictures by name.
+"""Table of the interactive pictures by name, and the table of all names for lesson files in the README of the lessons.
 
 This module is imported only when lessons are first read, so that the program starts faster.
 """
 
 from __future__ import annotations
 
+from app.panel_registry import lesson_panels
 from app.teaching.lessons.interactives.advantage_histogram import AdvantageHistogram
 from app.teaching.lessons.interactives.base import Interactive
 from app.teaching.lessons.interactives.beta_sweep import BetaSweep
@@ -30,6 +31,7 @@ from app.teaching.lessons.interactives.sweet_spot import SweetSpot
 from app.teaching.lessons.interactives.temperature import Temperature
 from app.teaching.lessons.interactives.token_loss import TokenLoss
 from app.teaching.lessons.interactives.whose_words import WhoseWords
+from grpo_core.metrics import METRICS
 
 INTERACTIVES: dict[str, type[Interactive]] = {
     "climb": Climb,
@@ -58,3 +60,20 @@ INTERACTIVES: dict[str, type[Interactive]] = {
     "stale_samples": StaleSamples,
 }
 """The interactive pictures by their names in lesson files."""
+
+
+BEGIN, END = "<!-- words: written by “grpo-lab lesson words” -->", "<!-- end of words -->"
+"""Lines in the README that enclose the table."""
+
+
+def words_table() -> str:
+    """Return a Markdown table of pictures with the numbers that a step can use, of panels, and of metrics."""
+    lines = ["| `interactive` | `state` | `check` | `show` | `hides` |", "|---|---|---|---|---|"]
+    for name, interactive in sorted(INTERACTIVES.items()):
+        offer = interactive.offer
+        cells = (
+            ", ".join(f"`{word}`" for word in words) for words in (offer.state, offer.checks, offer.shows, offer.parts)
+        )
+        lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
+    panels, metrics = (", ".join(f"`{name}`" for name in names) for names in (sorted(lesson_panels()), sorted(METRICS)))
+    return "\n".join([*lines, "", "`panels`: " + panels, "", "`metric`: " + metrics])

@@ -119,8 +119,6 @@ class Temperature(ManyRuns[str, tuple[float, tuple[float, float, float]]]):
     def of_many_runs(self) -> Sequence[TwinStack]:
         return [] if self.shows == "scoring" or "curves" in self.hidden else self.twins[self.shows]
 
-    # -- state ---------------------------------------------------------------------------------------------------------
-
     def _take(self) -> None:
         self.of_bandit = self.shows != "language"
         wanted = self.state["scored_at"]
@@ -140,8 +138,6 @@ class Temperature(ManyRuns[str, tuple[float, tuple[float, float, float]]]):
             "The language model is sampled: {done} of {count} temperatures done…",
             len(LANGUAGE_TEMPERATURES),
         ).format(done=len(self.results(LANGUAGE)), count=len(LANGUAGE_TEMPERATURES))
-
-    # -- drawing -------------------------------------------------------------------------------------------------------
 
     def _draw(self, view: View) -> str:
         settings = self._settings = view.wanted
@@ -181,8 +177,6 @@ class Temperature(ManyRuns[str, tuple[float, tuple[float, float, float]]]):
         if self.shows == "scoring":
             return sentence_of_scoring(settings, temperature, here)
         return sentence_of_groups(settings, here)
-
-    # -- words and answers ---------------------------------------------------------------------------------------------
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         settings, score = self._settings, self._scored_at
@@ -290,7 +284,6 @@ def _temperature_table(lines: Sequence[Line]) -> tuple[list[Column], Rows]:
 
 
 def sentence_of_groups(settings: Settings, here: Mapping[str, float]) -> str:
-    """Return a sentence about the bandit's groups at the temperature in ``settings``."""
     return tr(
         "T = {temperature}: {different} of {size} answers in a group differ, {live} of the groups live, "
         "mean reward {reward}."

@@ -50,8 +50,6 @@ class WhoseWords(SampledAnswers):
         super()._build()
         self._shares: dict[Settings, np.ndarray] = {}
 
-    # -- drawing -------------------------------------------------------------------------------------------------------
-
     @staticmethod
     def _cells(step: Step, row: int, origin: Origin) -> list[object]:
         return [question_text(step, int(step.group[row]), origin), marked(decode(step.tokens[row][step.there[row]]))]
@@ -91,8 +89,6 @@ class WhoseWords(SampledAnswers):
             mask=tr("which the loss leaves out") if step.settings.language.mask_tool else tr("which the loss counts"),
         )
 
-    # -- answers -------------------------------------------------------------------------------------------------------
-
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         def view() -> View:
             return self.workspace.view
@@ -118,10 +114,7 @@ def tool_share(step: Step | None) -> float:
 
 
 def tool_logp(step: Step | None) -> float:
-    """Return the mean log-probability in nats of the tool's tokens under the policy before the update.
-
-    NaN if there are none.
-    """
+    """Return the mean log π of the tool's tokens before the update, in nats. NaN if there are none."""
     tool = None if step is None else step.there & ~written(step.tokens, step.there)
     return math.nan if step is None or tool is None or not tool.any() else float(step.logp[0][tool].mean())
 

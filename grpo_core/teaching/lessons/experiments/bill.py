@@ -17,7 +17,6 @@ class Bill:
     """Memory of a training setup, compared with the same setup with all four models of PPO.
 
     Attributes:
-        training: the training setup.
         blocks: the memory of this setup, one block for each item.
         all_four: the memory of the setup with critic, reward model and reference.
     """
@@ -28,10 +27,7 @@ class Bill:
         self.all_four = memory.ledger(replace(training, **FOUR))
 
     def work(self) -> dict[str, dict[str, float]]:
-        """Return the floating-point operations for one prompt, by worker.
-
-        They are given for PPO with one completion and for this training.
-        """
+        """Return the operations for one prompt, by worker, for PPO with one completion and for this training."""
         ppo = memory.compute(replace(self.training, **FOUR, generated=1))
         own = memory.compute(self.training)
         return {"PPO, one completion": ppo, "this training": {who: own.get(who, 0.0) for who in ppo}}

@@ -61,10 +61,7 @@ def ratio_terms(objective: Objective, logp: np.ndarray, old_logp: np.ndarray, ad
 
 
 def ratio_of_each(objective: Objective, old_logp: np.ndarray, gain: float) -> np.ndarray:
-    """Return the ratio of each action when that action alone gains the probability ``gain``, (A,).
-
-    If less than that is available, it gains as much as possible.
-    """
+    """Return the ratio of each action when it alone gains the probability ``gain``, or as much as there is, (A,)."""
     prob = np.exp(old_logp)
     moved = [with_probability(old_logp, action, float(prob[action]) + gain) for action in range(len(prob))]
     return np.array([ratio_terms(objective, logp, old_logp, 1.0).ratio[action, 0] for action, logp in enumerate(moved)])
@@ -98,7 +95,6 @@ class Ratios:
         return 1 - float(self.objective.clip_low), 1 + float(self.objective.clip_high)
 
     def outside(self, ratio: np.ndarray) -> int:
-        """Return the number of ratios outside the bounds."""
         low, high = self.bounds
         return int(((ratio < low) | (ratio > high)).sum())
 

@@ -32,12 +32,9 @@ class ChainProgress:
     right: np.ndarray
     paid: np.ndarray
 
-    def needed(self, share: float = ENOUGH) -> np.ndarray:
-        """Return the number of updates until each seed's expected share of correct decisions reaches ``share``, (S,).
-
-        Infinite if it never does.
-        """
-        there = self.right >= share
+    def needed(self) -> np.ndarray:
+        """Return how many updates each seed needs until its share is :data:`ENOUGH`, (S,). Infinite if it never is."""
+        there = self.right >= ENOUGH
         return np.where(there.any(axis=0), there.argmax(axis=0), np.inf)
 
     def median_needed(self) -> float:

@@ -91,7 +91,6 @@ def checkup(
     right: int,
     *,
     seeds: Sequence[int] = (),
-    updates: int = UPDATES,
     poll: Callable[[], None] = never,
 ) -> Iterator[tuple[str, Ensemble]]:
     """Yield the unchanged runs under the name "", then the runs with each remedy on its own.
@@ -101,18 +100,17 @@ def checkup(
         right: the intended action, counted from 0.
         seeds: seeds of the runs, (S,); by default as many as :data:`SEEDS`, from the block of the number that is the
             seed of the settings.
-        updates: number of updates of each run.
         poll: called before each pass; an exception raised by it ends the checkup.
 
     Raises:
         SettingsError: the task has several decisions or is that of a language model.
     """
     seeds = seeds or block_of_seeds(settings.seed, len(SEEDS))
-    ill = next(ensembles([settings], seeds, updates, poll=poll))
+    ill = next(ensembles([settings], seeds, UPDATES, poll=poll))
     yield "", ill
     for name, remedy in REMEDIES.items():
         treated = settings.replace(remedy.changes(settings, right))
-        yield name, ill if treated == settings else next(ensembles([treated], seeds, updates, poll=poll))
+        yield name, ill if treated == settings else next(ensembles([treated], seeds, UPDATES, poll=poll))
 
 
 def right_at_end(runs: Ensemble, right: int) -> np.ndarray:

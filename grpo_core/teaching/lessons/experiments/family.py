@@ -13,8 +13,100 @@ from grpo_core.config import PRESETS, Settings
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble, ensembles
 from grpo_core.surrogates import SURROGATES, Ratio
-from grpo_core.teaching.lessons.experiments.family_members import FAMILY, Member
 from grpo_core.text import tr
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """A node of the family tree.
+
+    Attributes:
+        year: year of the paper.
+        parent: name of the direct ancestor; empty for the first member.
+        preset: name of the preset in :data:`PRESETS` with its switches.
+        idea: its contribution, in one sentence.
+    """
+
+    name: str
+    year: int
+    parent: str
+    preset: str
+    idea: str
+    source: str
+
+    @property
+    def citation(self) -> str:
+        """The source, followed by the year unless the source already contains it."""
+        return self.source if str(self.year) in self.source else f"{self.source}, {self.year}"
+
+
+FAMILY = (
+    Member(
+        name="REINFORCE", year=1992, parent="", preset="REINFORCE", source="Williams 1992",
+        idea=tr("Push the log-probability of whatever was sampled by its reward."),
+    ),
+    Member(
+        name="+ baseline", year=1992, parent="REINFORCE", preset="REINFORCE + baseline", source="Williams 1992",
+        idea=tr("Subtract a baseline, here the batch's mean: a constant in the reward no longer matters."),
+    ),
+    Member(
+        name="REINFORCE++", year=2025, parent="+ baseline", preset="REINFORCE++", source="arXiv:2501.03262",
+        idea=tr("PPO's clip without a critic: rewards are compared, and divided, over the whole batch."),
+    ),
+    Member(
+        name="PPO", year=2017, parent="+ baseline", preset="PPO-clip", source="arXiv:1707.06347",
+        idea=tr("A clip in place of TRPO's bound, so that a batch can be used several times; a learned critic."),
+    ),
+    Member(
+        name="GRPO", year=2024, parent="PPO", preset="GRPO (DeepSeekMath)", source="arXiv:2402.03300",
+        idea=tr("The group replaces the critic: its mean is the baseline, its standard deviation the unit."),
+    ),
+    Member(
+        name="Dr. GRPO", year=2025, parent="GRPO", preset="Dr. GRPO", source="arXiv:2503.20783",
+        idea=tr("No standard deviation and a constant length: two biases fewer."),
+    ),
+    Member(
+        name="MaxRL", year=2026, parent="GRPO", preset="MaxRL", source="arXiv:2602.02710",
+        idea=tr("The mean reward in place of the standard deviation: the rarer a right answer, the more it counts."),
+    ),
+    Member(
+        name="DAPO", year=2025, parent="GRPO", preset="DAPO", source="arXiv:2503.14476",
+        idea=tr("A higher upper clip bound, dead groups drawn again, and the same weight for every token."),
+    ),
+    Member(
+        name="CISPO", year=2025, parent="GRPO", preset="CISPO", source="arXiv:2506.13585",
+        idea=tr("The ratio is capped as a weight; no token's gradient is ever removed."),
+    ),
+    Member(
+        name="GSPO", year=2025, parent="GRPO", preset="GSPO", source="arXiv:2507.18071",
+        idea=tr("One ratio for a whole completion, clipped very close to 1."),
+    ),
+    Member(
+        name="LUSPO", year=2026, parent="GSPO", preset="LUSPO", source="arXiv:2602.05261",
+        idea=tr("GSPO with every completion weighted by its length."),
+    ),
+    Member(
+        name="GMPO", year=2025, parent="GRPO", preset="GMPO", source="arXiv:2507.20673",
+        idea=tr("The geometric mean of clipped ratios, which a single large ratio moves less."),
+    ),
+    Member(
+        name="SAPO", year=2025, parent="GRPO", preset="SAPO", source="arXiv:2511.20347",
+        idea=tr("A soft gate in place of the clip: it takes more off the push the further the ratio is from 1."),
+    ),
+    Member(
+        name="VESPO", year=2026, parent="GRPO", preset="VESPO", source="arXiv:2602.10693",
+        idea=tr("A smooth weight that depends on the whole completion's ratio, in place of the clip."),
+    ),
+    Member(
+        name="DPPO", year=2026, parent="GRPO", preset="DPPO", source="arXiv:2602.04879",
+        idea=tr("A push stops when the token's probability has moved too far, not when the ratio has."),
+    ),
+    Member(
+        name="RLOO", year=2024, parent="+ baseline", preset="RLOO", source="arXiv:2402.14740",
+        idea=tr("Each sample's baseline is the mean of the others in its group."),
+    ),
+)  # fmt: skip # table, one row per line
+"""Members in depth-first order; a parent always precedes its children."""
 
 UPDATES, SEEDS = 60, 32
 MEASURE = "best_prob"
@@ -108,17 +200,11 @@ class Compared:
 
     @property
     def change(self) -> np.ndarray:
-        """The difference between the final :data:`MEASURE` of the member and of its ancestor, (S,).
-
-        NaN for the first member.
-        """
+        """The final :data:`MEASURE` of the member minus that of its ancestor, (S,). NaN for the first member."""
         return _change(self.before, self.own)
 
     def share(self, path: str) -> np.ndarray:
-        """Return the part of :attr:`change` that a switch adds when changed after all earlier ones, (S,).
-
-        NaN if its runs are missing.
-        """
+        """Return the part of :attr:`change` that a switch adds after all earlier ones, (S,). NaN without its runs."""
         return _change(*self._around(path))
 
     def same(self, path: str = "") -> bool:
@@ -146,7 +232,6 @@ def compared(
     settings: Settings,
     *,
     seeds: Sequence[int] = (),
-    updates: int = UPDATES,
     poll: Callable[[], None] = never,
 ) -> Iterator[Compared]:
     """Compare a member with its ancestor, then with the ancestor's switches changed one by one.
@@ -157,7 +242,6 @@ def compared(
         name: name of a member of :data:`FAMILY`.
         settings: task, group size, learning rate and number of passes.
         seeds: seeds of the runs; by default :data:`SEEDS` seeds, starting with the seed of the settings.
-        updates: number of updates of each run.
         poll: called before each pass; an exception raised by it ends the comparison.
 
     Raises:
@@ -168,7 +252,7 @@ def compared(
     seeds = tuple(seeds) or tuple(range(settings.seed, settings.seed + SEEDS))
 
     def trained(own: Settings) -> Ensemble:
-        return next(ensembles([own], seeds, updates, poll=poll))
+        return next(ensembles([own], seeds, UPDATES, poll=poll))
 
     first = trained(settings_of(one, settings))
     start = None if base is None else settings_of(base, settings)

@@ -21,7 +21,7 @@ SEEDS = tuple(range(64))
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Lengths:
-    """Results of every seed, starting with update 0.
+    """Results of every seed, from update 0 to U = :data:`UPDATES`.
 
     Attributes:
         right, wrong: expected number of tokens of a correct and of a wrong answer, (U + 1, S).
@@ -47,15 +47,12 @@ def expected_length(more: np.ndarray, longest: int) -> np.ndarray:
     return np.asarray(1 + np.sum(more[..., None] ** np.arange(longest - 1), axis=-1))
 
 
-def tried(
-    settings: Settings, *, seeds: Sequence[int] = (), updates: int = UPDATES, poll: Callable[[], None] = never
-) -> Iterator[Lengths]:
+def tried(settings: Settings, *, seeds: Sequence[int] = (), poll: Callable[[], None] = never) -> Iterator[Lengths]:
     """Yield the lengths of all answers after training with every seed.
 
     Args:
         settings: settings of the length toy; their seed is that of a block of seeds.
         seeds: (S,); by default as many as :data:`SEEDS`, from that block.
-        updates: number of updates, U.
         poll: called before each pass; an exception raised by it ends the training.
 
     Raises:
@@ -70,5 +67,5 @@ def tried(
         lengths = expected_length(state, settings.bandit.max_length).mean(axis=1)
         return lengths[:, RIGHT], lengths[:, WRONG], state[..., ANSWER].mean(axis=1)
 
-    right, wrong, chance = courses(settings, seeds, updates, read, poll)
+    right, wrong, chance = courses(settings, seeds, UPDATES, read, poll)
     yield Lengths(right=right, wrong=wrong, chance=chance)

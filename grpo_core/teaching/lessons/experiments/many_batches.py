@@ -41,16 +41,11 @@ class Batches:
     action_rewards: np.ndarray
     expected: float
 
-    def of(self, action: int) -> OfAction:
-        """Return the samples of ``action``, counted from 0."""
-        return OfAction(self, action)
-
 
 class OfAction:
     """The samples of one action in many groups.
 
     Attributes:
-        batches: all groups.
         action: the action, counted from 0.
         batch, place: (n,) integer, group and position of each sample.
         advantage: (n,).
@@ -140,7 +135,6 @@ def many_batches(settings: Settings, logp: np.ndarray, count: int, seed: int) ->
 
 
 _NONE = np.zeros((0, 1))
-BATCH_ANSWERS = tuple(
-    Batches(actions=_NONE, rewards=_NONE, advantage=_NONE, action_rewards=_NONE, expected=0.0).of(0).answers()
-)
+_NO_BATCHES = Batches(actions=_NONE, rewards=_NONE, advantage=_NONE, action_rewards=_NONE, expected=0.0)
+BATCH_ANSWERS = tuple(OfAction(_NO_BATCHES, 0).answers())
 """Names of the numbers in :meth:`OfAction.answers`."""

@@ -28,7 +28,6 @@ def courses(
     """Train with every seed, and return what ``read`` says of the policies from update 0 on, (U + 1, S) each.
 
     Args:
-        settings: settings of a bandit.
         seeds: seeds to train with, (S,).
         updates: number of updates, U.
         read: returns arrays (S,) for the policies, given as probabilities (S, C, A).

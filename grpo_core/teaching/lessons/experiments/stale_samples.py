@@ -27,7 +27,6 @@ def tried(
     weighted: bool,
     *,
     seeds: Sequence[int] = (),
-    ages: Sequence[int] = AGES,
     poll: Callable[[], None] = never,
 ) -> Iterator[tuple[int, Ensemble]]:
     """Train the runs of each age, and yield (age, runs) for one age at a time.
@@ -37,14 +36,13 @@ def tried(
             seeds.
         weighted: whether samples are weighted by their truncated importance weight, with the cap :data:`CAP`.
         seeds: seeds of the runs of each age; by default as many as :data:`SEEDS`, from the block of that number.
-        ages: ages of the sampling policy, in updates.
         poll: called about once per update; an exception raised by it ends the training.
 
     Raises:
         SettingsError: the task has several decisions or is that of a language model.
     """
     seeds = seeds or block_of_seeds(settings.seed, len(SEEDS))
-    for age in ages:
+    for age in AGES:
         yield age, next(ensembles([planned(settings, age, weighted=weighted)], seeds, UPDATES, poll=poll))
 
 

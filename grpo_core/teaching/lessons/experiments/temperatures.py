@@ -40,7 +40,6 @@ class Groups:
     Attributes:
         distinct: number of distinct answers in a group, 1 to G.
         live: share of the groups whose rewards are not all equal.
-        reward: mean reward.
     """
 
     distinct: np.ndarray

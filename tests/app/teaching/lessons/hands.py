@@ -8,12 +8,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from app.teaching.lessons.inputs import Options
+from app.teaching.lessons.inputs import Options, Value
 from app.teaching.lessons.interactives.base import Interactive
 from app.teaching.lessons.page import LessonPage
 from app.teaching.lessons.player import LessonPlayer
 from app.teaching.lessons.prediction import Placed
-from app.teaching.lessons.value import Value
 from tests.app.conftest import Driver
 from tests.app.teaching.lessons.spoilers import check_covered, check_untold, texts_of
 

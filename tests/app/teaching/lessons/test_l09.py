@@ -13,7 +13,7 @@ from grpo_core.advantages import advantages
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.teaching.lessons import LessonStep
-from grpo_core.teaching.lessons.experiments.many_batches import BATCH_ANSWERS, ROUNDING, many_batches
+from grpo_core.teaching.lessons.experiments.many_batches import BATCH_ANSWERS, ROUNDING, OfAction, many_batches
 from tests.app.teaching.lessons.hands import Pupil
 
 pytestmark = pytest.mark.one_window
@@ -39,7 +39,7 @@ def test_shares_settle_on_the_enumeration_over_seeds(size: int, action: int) -> 
         batches = many_batches(settings, UNIFORM, 1000, 1000 * seed)
         assert batches.action_rewards == pytest.approx(REWARDS)
         assert batches.expected == pytest.approx(0.48)
-        found.append(batches.of(action).answers()["punished"]())
+        found.append(OfAction(batches, action).answers()["punished"]())
     groups = 8 * 1000 * (1 - 0.9**size)
     assert np.mean(found) == pytest.approx(wanted, abs=5 * np.sqrt(wanted * (1 - wanted) / groups))
     assert 0 < wanted < 1
@@ -49,7 +49,7 @@ def test_a_larger_group_errs_less_often_but_errs() -> None:
     shares = []
     for size in (2, 8, 64):
         settings = Settings().replace({"learner.group_size": size})
-        answers = [many_batches(settings, UNIFORM, 1000, 1000 * seed).of(4).answers() for seed in range(5)]
+        answers = [OfAction(many_batches(settings, UNIFORM, 1000, 1000 * seed), 4).answers() for seed in range(5)]
         shares.append([answer["punished"]() for answer in answers])
         assert all(answer["above"]() > 0 for answer in answers)
     assert min(shares[0]) > max(shares[1]) > min(shares[1]) > max(shares[2])
@@ -59,7 +59,7 @@ def test_a_larger_group_errs_less_often_but_errs() -> None:
 
 def test_every_sample_lies_behind_one_bar_of_its_sign() -> None:
     for size in (1, 2, 5):
-        found = many_batches(Settings().replace({"learner.group_size": size}), UNIFORM, 300, 0).of(6)
+        found = OfAction(many_batches(Settings().replace({"learner.group_size": size}), UNIFORM, 300, 0), 6)
         assert found.counts.sum() == len(found.advantage)
         behind = np.concatenate([found.behind(bar) for bar in range(len(found.counts))])
         assert sorted(behind.tolist()) == list(range(len(found.advantage)))

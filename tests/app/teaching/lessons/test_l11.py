@@ -8,7 +8,7 @@ from PySide6.QtTest import QTest
 
 from app.panel_registry import POLICY_BARS
 from app.panels.policy_film import POLICY
-from app.teaching.lessons.value import Value
+from app.teaching.lessons.inputs import Value
 from tests.app.geometry import pixel_at
 from tests.app.teaching.lessons.hands import Pupil
 from tests.app.teaching.lessons.held import lesson_of

@@ -14,8 +14,10 @@ from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import ensembles
 from grpo_core.learners import learner
 from grpo_core.teaching.lessons.experiments.family import (
+    FAMILY,
     MEASURE,
     Compared,
+    Member,
     compared,
     depth,
     forebear,
@@ -23,7 +25,6 @@ from grpo_core.teaching.lessons.experiments.family import (
     settings_of,
     switches,
 )
-from grpo_core.teaching.lessons.experiments.family_members import FAMILY, Member
 from tests.app.teaching.lessons.hands import Pupil
 from tests.app.teaching.lessons.held import DOWN, UP, known
 from tests.app.teaching.lessons.held import settings_of as at_step

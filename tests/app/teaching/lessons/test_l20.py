@@ -14,8 +14,7 @@ from app.help.published import PARTS, published
 from app.panel_registry import lesson_panels
 from app.resources import resource
 from app.teaching.lessons.catalogue import vocabulary
-from app.teaching.lessons.interactives.reported import CHOSEN, Reported
-from app.teaching.published_view import WHOSE
+from app.teaching.lessons.interactives.reported import CHOSEN, WHOSE, Reported
 from app.training.controller import State
 from app.workspace.answers import GLYPHS, watched
 from grpo_core.metrics import METRICS

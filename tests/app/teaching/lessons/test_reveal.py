@@ -12,11 +12,11 @@ from app.plotting.axis import Scale
 from app.plotting.bar_data import BarPicture, BarSeries, Lane
 from app.plotting.line_data import Line, LinePicture
 from app.teaching.lessons.ending import result_of
+from app.teaching.lessons.inputs import Value
 from app.teaching.lessons.interactives.climb import Climb
-from app.teaching.lessons.morph import between_bars, between_lines
+from app.teaching.lessons.picture import between_bars, between_lines
 from app.teaching.lessons.prediction import Placed
 from app.teaching.lessons.reveal import CHANGE_SECONDS, FILM_SECONDS, Reveal
-from app.teaching.lessons.value import Value
 from tests.app.geometry import pixel_at
 from tests.app.teaching.lessons.hands import Pupil
 from tests.app.teaching.lessons.held import lesson_of

@@ -11,9 +11,9 @@ from pytestqt.qtbot import QtBot
 
 from app.panel_registry import lesson_panels
 from app.teaching.lessons.catalogue import lessons
+from app.teaching.lessons.inputs import Value
 from app.teaching.lessons.prediction import Placed, PredictionBox, guess_text, result_text
 from app.teaching.lessons.readable import number_text, readable
-from app.teaching.lessons.value import Value
 from grpo_core.teaching.lessons import SHOWN, in_words
 from tests.app.teaching.lessons.held import lesson_of
 
@@ -124,4 +124,4 @@ def test_up_and_down_move_among_directions_once_one_is_chosen(qtbot: QtBot) -> N
     for key in (Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_Up, Qt.Key.Key_Up, Qt.Key.Key_Up, Qt.Key.Key_Down):
         QTest.keyClick(box.input, key)
         chosen.append(box.guess)
-    assert chosen == [2, 2, 1, 0, 0, 1]
+    assert chosen == [-1, -1, 0, 1, 1, 0]

@@ -1,12 +1,12 @@
-"""A ring around the mouse pointer that is visible from the back row."""
+"""Overlays of the window while presenting: a ring around the pointer, and a black screen."""
 
 from __future__ import annotations
 
 from typing import cast
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
-from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen, QWindow
-from PySide6.QtWidgets import QWidget
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWindow
+from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QWidget
 
 from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import tr
@@ -30,11 +30,9 @@ class PointerRing(QWidget):
 
     @property
     def on(self) -> bool:
-        """Whether the ring follows the pointer."""
         return self._watched is not None
 
     def switch(self, on: bool) -> None:
-        """Set whether the ring follows the pointer."""
         if self._watched is not None:
             self._watched.removeEventFilter(self)
             self._watched = None
@@ -45,7 +43,6 @@ class PointerRing(QWidget):
             self._watched.installEventFilter(self)
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale."""
         self._theme, self._scale = theme, scale
         side = round(2 * (RADIUS + 6) * scale)
         self.resize(side, side)
@@ -76,3 +73,66 @@ class PointerRing(QWidget):
         for meaning, wide in (("ground", width + 3 * self._scale), ("text", width)):
             painter.setPen(QPen(theme.colour(meaning), wide))
             painter.drawEllipse(centre, radius, radius)
+
+
+class Blank(QWidget):
+    """Covers a window. While it is visible, it has the keyboard focus, and no shortcut works."""
+
+    def __init__(self, window: QMainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self._before: QWidget | None = None
+        self._floating: list[QDockWidget] = []
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName(tr("Blank screen"))
+        self.setAccessibleDescription(tr("Any key brings the picture back."))
+        self.setCursor(Qt.CursorShape.BlankCursor)
+        self.hide()
+
+    def drop(self) -> None:
+        """Cover the window, and all docks that float next to it."""
+        self._before = QApplication.focusWidget()
+        self._floating = [
+            dock for dock in self._window.findChildren(QDockWidget) if dock.isFloating() and dock.isVisible()
+        ]
+        for dock in self._floating:
+            dock.hide()
+        self._window.installEventFilter(self)
+        self.setGeometry(self._window.rect())
+        self.show()
+        self.raise_()
+        self.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def lift(self) -> bool:
+        """Uncover the window. Return False if it is not covered."""
+        if self.isHidden():
+            return False
+        self._window.removeEventFilter(self)
+        self.hide()
+        for dock in self._floating:
+            dock.show()
+        if self._before is not None:
+            self._before.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._before, self._floating = None, []
+        return True
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ShortcutOverride:
+            event.accept()  # keys must arrive here and nowhere else
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not event.isAutoRepeat():  # the key that blanked the screen may still be pressed
+            self.lift()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self.lift()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        QPainter(self).fillRect(self.rect(), Qt.GlobalColor.black)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize:
+            self.setGeometry(self._window.rect())
+        return False

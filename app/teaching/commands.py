@@ -1,0 +1,148 @@
+"""Commands of the Lessons menu and of presenting, and the entries of the Export menu for lessons.
+
+The keys for moving through a lesson work while one is open, with priority over all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from app.commands.command import Command
+from app.commands.conditions import Conditions
+from app.commands.menu_paths import EXPORT, LESSON, LESSONS, PRESENTING
+from app.commands.targets import CommandTargets
+from app.teaching.controllers.homework import HOLDS, HomeworkController
+from app.teaching.controllers.lessons import LessonController
+from app.teaching.controllers.presenter import Presenter
+from app.teaching.lessons.catalogue import lesson_titles
+from grpo_core.text import tr
+
+
+def teaching_commands(
+    targets: CommandTargets,
+    presenter: Presenter,
+    lessons: LessonController,
+    homework: HomeworkController,
+    runs: Mapping[str, Callable[[], None]],
+) -> list[Command]:
+    """Return the commands of the part. ``runs`` are the functions of the part itself, by the id of their command."""
+    player = targets.player
+    blank, ring, speaker, needs_lesson = presenter.blank, presenter.ring, presenter.speaker, lessons.needs_lesson
+    when = Conditions(targets)
+
+    def forward() -> None:
+        if not blank.lift():  # on a blank screen the first press only brings the picture back
+            (lessons.player.next if lessons.is_open else player.stage)()
+
+    def back() -> None:
+        if not blank.lift():
+            (lessons.player.back if lessons.is_open else player.stage_back)()
+
+    def can_go_on() -> str:
+        return "" if lessons.is_open else when.can_show_stage()
+
+    def can_go_back() -> str:
+        return "" if lessons.is_open else when.not_at_start()
+
+    def can_leave() -> str:
+        return "" if presenter.active else tr("Nobody is presenting.")
+
+    def can_export_page() -> str:
+        """Check that a lesson is open, or that the update shown can be explained and was trained by this program."""
+        return "" if lessons.is_open else when.needs_own_update() or when.not_at_start()
+
+    return [
+        Command(id="export_handout", subject="lessons", text=tr("Export handout…"), after="export_film", menu=EXPORT,
+                run=runs["export_handout"], blocked=needs_lesson,
+                tip=tr("Write the questions of the lesson that is open as pages to print, without their answers.")),
+        Command(id="export_page", subject="lessons", text=tr("Export page…"), after="export_handout", menu=EXPORT,
+                run=runs["export_page"], blocked=can_export_page,
+                tip=tr("Write the lesson that is open, or the update shown, as one HTML file that explains its "
+                    "numbers.")),
+        Command(id="export_simulator", subject="lessons", text=tr("Export simulator…"), after="export_page",
+                menu=EXPORT, run=runs["export_simulator"],
+                tip=tr("Write the bandit as one HTML file that computes in a browser, also on a phone.")),
+        Command(id="present", subject="lessons", text=tr("Present", "verb"), menu=PRESENTING, run=presenter.toggle,
+                shortcuts=("F5",), checked=lambda: presenter.active,
+                tip=tr("Full screen for a projector; with two screens, the speaker gets a separate window.")),
+        Command(id="speaker", subject="lessons", text=tr("Speaker window"), menu=PRESENTING, checked=speaker.isVisible,
+                run=lambda: speaker.setVisible(not speaker.isVisible()), tip=tr("Notes, the next step and a clock.")),
+        Command(id="present.next", subject="lessons", listed=False, text=tr("Next stage"), menu=PRESENTING, run=forward,
+                shortcuts=("PgDown", "Right"), context="present", blocked=can_go_on, divided=True,
+                tip=tr("The forward button of a remote does this.")),
+        Command(id="present.back", subject="lessons", listed=False, text=tr("Previous stage"), menu=PRESENTING,
+                run=back, shortcuts=("PgUp", "Left"), context="present", blocked=can_go_back,
+                tip=tr("The back button of a remote does this.")),
+        Command(id="present.step", subject="lessons", listed=False, text=tr("Next update"), menu=PRESENTING,
+                run=player.step, shortcuts=("Down",), context="present", blocked=when.can_step,
+                tip=tr("Show the next update, complete.")),
+        Command(id="present.step_back", subject="lessons", listed=False, text=tr("Previous update"), menu=PRESENTING,
+                run=player.step_back, shortcuts=("Up",), context="present", blocked=when.not_at_start,
+                tip=tr("Show the previous update, complete.")),
+        Command(id="present.blank", subject="lessons", listed=False, text=tr("Blank screen"), menu=PRESENTING,
+                run=presenter.toggle_blank,
+                shortcuts=("B", "."), context="present", divided=True, checked=lambda: not blank.isHidden(),
+                tip=tr("Make the screen black, as the blank button of a remote does; any key brings the picture "
+                    "back.")),
+        Command(id="present.ring", subject="lessons", listed=False, text=tr("Ring around the pointer"), menu=PRESENTING,
+                run=lambda: ring.switch(not ring.on), shortcuts=("R",), context="present", checked=lambda: ring.on,
+                tip=tr("Show the back row where the pointer is.")),
+        Command(id="present.leave", subject="lessons", listed=False, text=tr("End presenting"), menu=PRESENTING,
+                run=presenter.leave, shortcuts=("Esc",), context="present", divided=True, blocked=can_leave,
+                tip=tr("Return to the window as it was.")),
+        Command(id="lessons", subject="lessons", text=tr("All lessons"), menu=LESSONS, run=lessons.show,
+                shortcuts=("Ctrl+L",),
+                tip=tr("Answer questions with a prediction, try things out, and see the answers in live numbers.")),
+        *_opening(lessons),
+        Command(id="lesson.next", subject="lessons", listed=False, text=tr("Next step of the lesson"), menu=LESSON,
+                run=forward, shortcuts=("Right", "Space", "PgDown"), context="lesson", blocked=needs_lesson,
+                tip=tr("Go one step further; an open question asks for a prediction once, and is then skipped.")),
+        Command(id="lesson.back", subject="lessons", listed=False, text=tr("Step of the lesson before"), menu=LESSON,
+                run=back,
+                shortcuts=("Left", "PgUp"), context="lesson", blocked=needs_lesson, tip=tr("Go one step back.")),
+        Command(id="lesson.skip", subject="lessons", listed=False, text=tr("Skip the question"), menu=LESSON,
+                run=lessons.player.skip, shortcuts=("S",),
+                context="lesson", blocked=needs_lesson, tip=tr("See the answer without a prediction.")),
+        Command(id="lesson.keep", subject="lessons", text=tr("Open the lesson in the full app"), menu=LESSON,
+                run=lessons.player.keep, shortcuts=("O",), context="lesson", blocked=needs_lesson, divided=True,
+                tip=tr("Continue the lesson's run with all panels and all settings.")),
+        Command(id="lesson.leave", subject="lessons", text=tr("Leave the lesson"), menu=LESSON,
+                run=lessons.player.leave,
+                shortcuts=("Esc",), blocked=needs_lesson,  # in the context "app": while presenting, Esc ends presenting
+                tip=tr("Back to your own run, as you left it.")),
+        Command(id="lessons.folder", subject="lessons", text=tr("Open my folder"), menu=LESSONS,
+                run=lessons.own.open_folder, divided=True,
+                tip=tr("Your own lessons: text files, which are read again whenever you save them.")),
+        Command(id="lessons.course", subject="lessons", text=tr("Course of 45 minutes"), menu=LESSONS,
+                run=lessons.open_course,
+                tip=tr("Four lessons one after the other: rewards in a group, silent groups, clipping, a fooled "
+                       "checker.")),
+        Command(id="lesson.rehearse", subject="lessons", text=tr("Rehearse the lesson"), menu=LESSONS,
+                run=runs["lesson.rehearse"], blocked=needs_lesson,
+                tip=tr("Run the open lesson under six seeds, to check answers, reveals and times before class.")),
+        Command(id="homework.save", subject="lessons", text=tr("Save my homework…"), menu=LESSONS,
+                run=homework.ask_save, blocked=lambda: homework.blocked, divided=True, tip=HOLDS),
+        Command(id="homework.collect", subject="lessons", text=tr("Collect homework…"), menu=LESSONS,
+                run=homework.ask_collect,
+                tip=tr("Show a folder of homework as a table: one row per student, with the numbers recomputed.")),
+        Command(id="export_predictions", subject="lessons", text=tr("Export predictions…"), menu=LESSONS,
+                run=lessons.ask_export,
+                tip=tr("Write every prediction made on this machine to a CSV file.")),
+    ]  # fmt: skip # table, one row per line
+
+
+def _opening(lessons: LessonController) -> list[Command]:
+    """Return, for each lesson, a command that opens it."""
+    return [
+        Command(
+            id=f"lesson.open.{lesson.id}",
+            text=tr("Lesson {number}: {title}").format(number=lesson.number, title=lesson.title),
+            menu=LESSONS,
+            run=partial(lessons.open, lesson.id),
+            tip=lesson.gist,
+            subject="lessons",
+            listed=False,
+        )
+        for lesson in lesson_titles()
+    ]

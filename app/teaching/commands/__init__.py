@@ -1,1 +1,0 @@
-"""The menus of lessons and presenting."""
