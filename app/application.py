@@ -204,7 +204,7 @@ class Application(CommandTargets):
         self.transport.apply_style(self.look.scale)
         self.workspace.set_look(self.look.theme, self.look.scale)
         self.zooming.adapt()
-        if not self.workspace.mode.presenting:
+        if not self.workspace.mode.takeover.presenting:
             self.preferences.change(theme=self.look.choice, scale=self.look.scale)
 
     @Slot()
@@ -221,12 +221,12 @@ class Application(CommandTargets):
 
     @Slot()
     def _on_lesson(self) -> None:
-        self.actions.set_lesson(self.workspace.mode.lesson)
-        self.workspace.trials.show(not self.workspace.mode.lesson)
+        self.actions.set_lesson(self.workspace.mode.takeover.lesson)
+        self.workspace.trials.show(not self.workspace.mode.takeover.lesson)
 
     @Slot()
     def _on_presenting(self) -> None:
-        self.actions.set_context("present" if self.workspace.mode.presenting else "app")
+        self.actions.set_context("present" if self.workspace.mode.takeover.presenting else "app")
 
     @Slot(list)
     def _on_dropped(self, names: list[str]) -> None:

@@ -33,7 +33,7 @@ class Conditions:
 
     def is_shown(self) -> str:
         """Check that the run is on screen, which it is unless a lesson shows something else."""
-        return tr("This lesson's picture does not show a run.") if self.workspace.mode.hides_run else ""
+        return tr("This lesson's picture does not show a run.") if self.workspace.mode.takeover.hides_run else ""
 
     def can_train(self) -> str:
         """Check that the run can be continued."""
@@ -61,7 +61,7 @@ class Conditions:
 
     def can_export_film(self) -> str:
         """Check that the run has an update or that a lesson is open, so that there is something to film."""
-        return "" if self.workspace.mode.lesson else self.needs_update()
+        return "" if self.workspace.mode.takeover.lesson else self.needs_update()
 
     def needs_own_update(self) -> str:
         """Check that the run was trained by this program, and has an update."""

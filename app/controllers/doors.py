@@ -115,7 +115,7 @@ class DoorsController(QObject):
         """Show the panels once there is a run to see: one that was opened, or one that begins to compute."""
         window, busy = self._window, self._player.busy
         begins, self._was_busy = busy and not self._was_busy, busy
-        if not window.alone or window.saved_docks.lent or self._workspace.mode.lesson:
+        if not window.alone or window.saved_docks.lent or self._workspace.mode.takeover.lesson:
             return
         if self._workspace.run is not self._run or begins:
             window.leave_alone()

@@ -43,7 +43,7 @@ class LayoutsController(QObject):
     def reset(self) -> None:
         """Restore the original layout for the kind of run shown. While presenting, wait until that ends."""
         made = self._made_for_run()
-        if not self._workspace.mode.presenting:
+        if not self._workspace.mode.takeover.presenting:
             self.choose(made)
             return
         self._window.saved_docks.replace(partial(self._window.show_layout, made))

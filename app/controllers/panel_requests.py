@@ -69,7 +69,7 @@ class PanelRequests(QObject):
 
     def _serve_controls(self, panel: ControlsPanel) -> None:
         """Provide the control rows with the devices that the worker has found, and with those that the door shows."""
-        panel.devices = lambda: self._program.controller.worker.devices
+        panel.devices = lambda: self._program.controller.worker.host.devices
         panel.shows = self._doors.shows
         panel.all_wanted.connect(self._doors.toggle_everything)
         self._doors.changed.connect(panel.choose_rows)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from app.controllers.program import Program
 from app.messages.message import Severity
 from app.sessions.file_task import FileTasks
 from grpo_core.config import Settings
+from grpo_core.errors import given_up
 from grpo_core.lm.kept_prompts import at_hand, left_out, read_ahead
 from grpo_core.lm.prompt_file import located
 from grpo_core.text import tr
@@ -36,5 +36,5 @@ class PromptReading(FileTasks):
             done()
             return
         title = tr("Reading the prompts of {name}").format(name=located(settings.language.file).name)
-        work = partial(read_ahead, settings, read=self._readers.prompts)
-        self.start(title, work, done)
+        read = self._readers.prompts
+        self.start(title, lambda poll: read_ahead(settings, given_up(poll), read), done)

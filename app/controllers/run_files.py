@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TypeAlias
 
 from app.controllers.program import Program
+from app.jobs.runner import Poll
 from app.messages.message import Severity
 from app.part import WindowPart
-from app.sessions.file_task import FileTasks, TaskPoll
+from app.sessions.file_task import FileTasks
 from app.workspace.run_handle import RunHandle
-from grpo_core.errors import Cancelled
+from grpo_core.errors import given_up
 from grpo_core.foreign.readers import Readers
 from grpo_core.runs.run_file import copy_run, holds_recorded_run
 from grpo_core.text import tr
@@ -41,7 +42,7 @@ class RunFiles(FileTasks):
         """Copy a run's file to ``target``, then call ``then``. If that fails, report the reason."""
         self.when_idle(partial(self._save_as, run, target, then))
 
-    def create(self, title: str, work: Callable[[TaskPoll], str], then: Callable[[], object]) -> None:
+    def create(self, title: str, work: Callable[[Poll], str], then: Callable[[], object]) -> None:
         """Create a run file in the background, then call ``then``. If that fails, report the reason.
 
         Args:
@@ -76,8 +77,8 @@ class RunFiles(FileTasks):
         if not self._messages.attempt(partial(self._run_manager.commit, run)):
             return
 
-        def copied(poll: TaskPoll) -> None:
-            copy_run(run.path, target, cancelled=poll, progress=poll.tell)
+        def copied(poll: Poll) -> None:
+            copy_run(run.path, target, cancelled=given_up(poll), progress=poll.tell)
 
         def finish(_: None) -> None:
             self._run_manager.mark_saved(run)
@@ -86,19 +87,14 @@ class RunFiles(FileTasks):
         self.start(tr("Saving {name}").format(name=target.name), copied, finish)
 
 
-def _read(readers: Readers, parts: Sequence[WindowPart], path: Path, own: bool, poll: TaskPoll) -> RunHandle | None:
+def _read(readers: Readers, parts: Sequence[WindowPart], path: Path, own: bool, poll: Poll) -> RunHandle | None:
     """Return the run at ``path``, or None for a file converted from another trainer's run.
 
     The file is first inspected by ``readers`` unless it is in the ``own`` folder.
     """
-
-    def cancelled() -> None:
-        if poll():
-            raise Cancelled(tr("Opening {name} was cancelled.").format(name=path.name))
-
-    if holds_recorded_run(path) if own else readers.is_converted(path, poll=cancelled):
+    if holds_recorded_run(path) if own else readers.is_converted(path, poll=poll):
         return None
     run = RunHandle.open(path, poll)
     for part in parts:
-        part.has_read(run, cancelled)
+        part.has_read(run, poll)
     return run

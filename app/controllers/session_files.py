@@ -10,14 +10,15 @@ from typing import TypeAlias
 from app.controllers.layouts import LayoutsController
 from app.controllers.program import Program
 from app.controllers.recent_files import RecentFiles
+from app.jobs.runner import Poll
 from app.messages.message import Severity
 from app.plotting.numbers import in_bytes
-from app.sessions.file_task import FileTasks, TaskPoll
+from app.sessions.file_task import FileTasks
 from app.theme.file_dialogs import file_to_save
 from app.window.layouts import LAYOUTS
 from app.workspace.run_handle import RunHandle
 from grpo_core.config import Settings
-from grpo_core.errors import GrpoError
+from grpo_core.errors import GrpoError, given_up
 from grpo_core.foreign.readers import Readers
 from grpo_core.lm.kept_prompts import read_ahead
 from grpo_core.runs.session import SUFFIX, Manifest, SessionRun, save_session
@@ -61,7 +62,7 @@ class SessionFiles(FileTasks):
         title = tr("Saving {name}").format(name=target.name)
         work = partial(_saved_session, target, manifest, paths)
         self.start(title, work, partial(self._on_saved, target))
-        own = self._workspace.mode.own
+        own = self._workspace.mode.takeover.own
         run = self._workspace.run if own is None else own.run
         if len(runs) < len(open_here):
             sentence = tr(
@@ -77,7 +78,7 @@ class SessionFiles(FileTasks):
 
         For a lesson, it contains the user's state that the lesson will restore.
         """
-        workspace, editing, saved = self._workspace, self._workspace.editing, self._workspace.mode.own
+        workspace, editing, saved = self._workspace, self._workspace.editing, self._workspace.mode.takeover.own
         run = workspace.run if saved is None else saved.run
         layout = self._preferences.current.layout
         docks = self._window.docks
@@ -165,7 +166,7 @@ class SessionFiles(FileTasks):
         workspace.editing.restrict(manifest.locked, manifest.hidden)
         if manifest.shown is not None:
             workspace.move_to(manifest.step)
-        if workspace.mode.presenting:  # when presenting, the Present layout is kept
+        if workspace.mode.takeover.presenting:  # when presenting, the Present layout is kept
             return
         if manifest.layout in LAYOUTS:
             self._layouts.choose(manifest.layout)
@@ -176,16 +177,16 @@ class SessionFiles(FileTasks):
                 dock.setVisible(name in manifest.panels)
 
 
-def _saved_session(target: Path, manifest: Manifest, runs: list[Path], poll: TaskPoll) -> Manifest:
+def _saved_session(target: Path, manifest: Manifest, runs: list[Path], poll: Poll) -> Manifest:
     """Save a session in a thread, like :func:`save_session`."""
-    return save_session(target, manifest, runs, poll, poll.tell)
+    return save_session(target, manifest, runs, given_up(poll), poll.tell)
 
 
-def _opened_session(readers: Readers, path: Path, folder: Path, poll: TaskPoll) -> OpenedSession:
+def _opened_session(readers: Readers, path: Path, folder: Path, poll: Poll) -> OpenedSession:
     """Open a session, like :func:`open_session`, read its runs, and load the prompts of its new run."""
-    manifest, copies = readers.session(path, folder, poll, poll.tell)
+    manifest, copies = readers.session(path, folder, given_up(poll), poll.tell)
     if manifest.shown is None and manifest.settings is not None:
-        read_ahead(manifest.settings, poll, readers.prompts)
+        read_ahead(manifest.settings, given_up(poll), readers.prompts)
     return manifest, [
         _opened_run(copy) if run.listed else None for run, copy in zip(manifest.runs, copies, strict=True)
     ]

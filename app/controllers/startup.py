@@ -15,8 +15,8 @@ from app.controllers.layouts import LayoutsController
 from app.controllers.program import Program
 from app.controllers.run_files import RunFiles
 from app.controllers.runs import OWN_SUFFIX, RunsController
+from app.jobs.runner import Poll, Runner
 from app.messages.message import BarAction, Message, Severity
-from app.sessions.file_task import FileTask, Work
 from app.settings.files import exists
 from app.workspace.run_handle import RunHandle
 from grpo_core.foreign.formats import place_of
@@ -39,7 +39,7 @@ class Startup(QObject):
         self._workspace, self._run_manager, self._runs = program.workspace, program.run_manager, runs
         self._files, self._parts, self._preferences = run_files, program.parts, program.preferences
         self._messages, self._doors, self._layouts = program.messages, doors, layouts
-        self._searches: list[FileTask] = []
+        self._searches: list[Runner] = []
 
     # -- opening files -------------------------------------------------------------------------------------------------
 
@@ -125,7 +125,7 @@ class Startup(QObject):
     @Slot()
     def try_parts(self) -> None:
         """Import the parts in the background, and report those that cannot be used."""
-        self._search(lambda cancelled: parts.problems(), self._on_problems)
+        self._search(lambda poll: parts.problems(), self._on_problems)
 
     @Slot(object)
     def _on_problems(self, sentences: list[str]) -> None:
@@ -138,22 +138,22 @@ class Startup(QObject):
             search.leave()
         self._searches = []
 
-    def _search(self, work: Work, then: Callable[[Any], None]) -> None:
+    def _search(self, work: Callable[[Poll], object], then: Callable[[Any], None]) -> None:
         """Search the folder of runs in the background, because it may be on a slow disk. ``then`` receives the result.
 
         ``then`` must be a slot of this object.
         """
-        search = FileTask(work, self)
+        search = Runner(self)
         self._searches.append(search)
-        search.done.connect(then)
-        search.start()
+        search.arrived.connect(then)
+        search.start(lambda poll: iter([work(poll)]))
 
     @Slot()
     def offer_clean_up(self) -> None:
         """Offer to delete automatically saved runs once there are more than should be kept."""
         keep, size = self._preferences.current.kept_runs, round(self._preferences.current.kept_size * 1e9)
         folder = self._run_manager.folder
-        self._search(lambda cancelled: library.surplus(folder, keep=keep, limit=size), self._on_surplus)
+        self._search(lambda poll: library.surplus(folder, keep=keep, limit=size), self._on_surplus)
 
     @Slot(object)
     def _on_surplus(self, too_many: list[Path]) -> None:

@@ -53,7 +53,7 @@ class Zooming(QObject):
         before, wanted = size_class(size, self._scale), size_class(size, scale)
         if scale == self._scale:
             return
-        if self._mode.presenting and not self._mode.lesson:
+        if self._mode.takeover.presenting and not self._mode.takeover.lesson:
             self._mode.size_changed.emit()
         if window.saved_docks.lent or window.alone:
             return

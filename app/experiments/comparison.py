@@ -107,7 +107,6 @@ class ComparisonPanel(Panel):
     # -- the race ----------------------------------------------------------------------------------------------------
 
     def planned(self) -> RacePlan:
-        """Return the race defined by the controls and the settings of the current run."""
         view = self.workspace.view
         base, origin = base_of(view.wanted), view.run.origin.settings
         for settings, raced in reversed(self._opened):
@@ -131,12 +130,10 @@ class ComparisonPanel(Panel):
 
     @property
     def settling(self) -> bool:
-        """Whether a new race is about to start because the settings have just been changed."""
         return self._settle.isActive()
 
     @property
     def busy(self) -> bool:
-        """Whether the results of some algorithms are still missing."""
         return self.controller.busy
 
     def dispose(self) -> None:
@@ -144,7 +141,7 @@ class ComparisonPanel(Panel):
         self.controller.close()
 
     def on_frame(self) -> None:
-        """Start a race on first display and after changes to the run's settings. Then redraw what has changed."""
+        """Start a race on first display and after changes to the run's settings."""
         if self.seen:
             self._follow()
         super().on_frame()
@@ -182,7 +179,6 @@ class ComparisonPanel(Panel):
 
     @property
     def chosen(self) -> int:
-        """Index of the seed whose run can be opened."""
         runs = self.runs
         assert runs is not None
         return runs.median() if self.place is None else min(self.place, len(runs.seeds) - 1)
@@ -196,7 +192,6 @@ class ComparisonPanel(Panel):
 
     @Slot()
     def open_run(self) -> None:
-        """Open the selected run in the full program."""
         runs, results = self.runs, self.controller.results
         if runs is not None and results is not None:
             settings = runs.run(self.chosen)
@@ -293,7 +288,6 @@ class ComparisonPanel(Panel):
         self.renew()  # the width determines whether labels at the ends of lines fit
 
     def _arrange(self, space: QSize, scale: float) -> None:
-        """Arrange the picture, the ranking and the terms of the race in the available space."""
         self.split.arrange(space, scale)
         self.standing.set_compact(space.height() < SPACIOUS * scale)
         self.standing.show_all(self.choices.setup.isChecked())

@@ -23,7 +23,6 @@ class ExperimentResults:
 
     @property
     def complete(self) -> bool:
-        """Whether all results have been computed."""
         return self.count == self.wanted
 
     @property
@@ -32,7 +31,6 @@ class ExperimentResults:
         raise NotImplementedError
 
     def take(self, result: Any) -> None:
-        """Add the next result."""
         raise NotImplementedError
 
 
@@ -65,7 +63,6 @@ class ExperimentController(QObject, Generic[R]):
 
     @property
     def busy(self) -> bool:
-        """Whether results are still being computed."""
         return self.coming is not None
 
     def start(self, coming: R, make: Make) -> None:

@@ -94,12 +94,10 @@ class KlOverBetaPanel(Panel):
 
     @property
     def busy(self) -> bool:
-        """Whether a sweep or a single point is being computed."""
         return self.controller.busy or self.selection.behind
 
     @property
     def scatter(self) -> SweepChart:
-        """The chart of KL against the setting."""
         return self.views.kl
 
     # -- the sweep ---------------------------------------------------------------------------------------------------
@@ -129,14 +127,12 @@ class KlOverBetaPanel(Panel):
             self.controller.refuse(str(error))
 
     def _turn_to(self, *, language: bool) -> None:
-        """Show the sweeps of the language model, or those of the bandit."""
         if language != self.choices.language:
             self.choices.turn_to(language=language)
             self._others = self.controller.exchange(self._others)
 
     @Slot()
     def open_run(self) -> None:
-        """Open the run at the selected position in the full program."""
         runs = self.selection.runs
         if runs is not None:
             settings = runs.run(min(self.run.place, len(runs.seeds) - 1))
@@ -264,7 +260,6 @@ class KlOverBetaPanel(Panel):
 
     @property
     def _path(self) -> str:
-        """The dotted path of the swept setting."""
         results = self.controller.results
         return (results.sweep.over if results is not None else self.choices.choice.over).path
 
@@ -277,10 +272,7 @@ class KlOverBetaPanel(Panel):
         return " ".join(part for part in (swept, self._headline_of(results), results.note, own) if part)
 
     def _headline_of(self, results: SweepResults) -> str:
-        """Return a sentence about the result of a sweep, or an empty string until its last run has been computed.
-
-        The sentence is composed only once.
-        """
+        """Return a sentence about the result of a complete sweep, composed only once."""
         if self._stated is None or self._stated[0] is not results:
             if not results.complete:
                 return ""

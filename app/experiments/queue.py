@@ -71,7 +71,6 @@ class QueuePanel(Panel):
         down(self.form, line, (lower, 1), on=self, margins=(12, 8, 12, 8), spacing=8)
 
     def attach(self, background: BackgroundQueue) -> None:
-        """Show the queue in ``background`` from now on."""
         self.background = background
         background.progress.connect(self._on_progress)
         self.cancel.clicked.connect(background.cancel)
@@ -130,10 +129,7 @@ class QueuePanel(Panel):
 
     @Slot()
     def _on_start(self) -> None:
-        """Start the queue defined by the form, or show what is wrong with it.
-
-        Its runs have the settings of the current run if that trains a language model.
-        """
+        """Start the queue defined by the form, whose runs have the settings of a current run of a language model."""
         shown = self.workspace.editing.wanted
         try:
             queue = self.form.planned(shown if shown.is_language else language_settings())

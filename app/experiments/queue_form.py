@@ -67,7 +67,6 @@ class QueueForm(QWidget):
     started = Signal()
 
     def __init__(self, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
-        """Create the form. ``computed_on`` says where queues can be trained."""
         super().__init__(parent)
         self.computed_on = ComputedOnField(computed_on)
         self.settings = (self._choice(tr("First setting")), self._choice(tr("Second setting"), optional=True))
@@ -124,7 +123,6 @@ class QueueForm(QWidget):
         return field
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale, and resize the fields to fit their digits."""
         digit = QFontMetrics(theme.font("body", scale)).horizontalAdvance("0")
         for field in (self.seeds, self.updates):
             field.setFixedWidth(digit * 6 + round(16 * scale))
@@ -136,7 +134,7 @@ class QueueForm(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Adapt the form to its width. A narrow form hides the labels, whose text is also inside the fields."""
+        """Hide the labels, whose text is also inside the fields, in a narrow form."""
         for word in self._words:
             word.setVisible(self.width() >= WIDE * self._scale)
 

@@ -41,7 +41,6 @@ class Numbered(str):
 
 
 def columns(queue: Queue) -> list[Column]:
-    """Return the columns for ``queue``."""
     columns = []
     for path in queue.axes:
         rule = described_at(path)

@@ -44,7 +44,6 @@ class ComputedOn(QObject):
         return self._jobs.cluster
 
     def choose(self, *, on_cluster: bool, address: str) -> None:
-        """Select the scheduler at ``address``, or this machine."""
         if (on_cluster, address) != (self.on_cluster, self.address):
             self.on_cluster, self.address = on_cluster, address
             self._jobs.cluster = address if on_cluster and not self.why_not else None

@@ -39,7 +39,6 @@ def left_free(cores: int, running: int, load: float) -> int:
     includes the previous experiment.
 
     Args:
-        cores: number of allowed cores.
         running: number of threads that run or wait for a core now, including the caller's.
         load: average number of such threads over the last minute.
     """

@@ -122,7 +122,6 @@ class Jobs:
         return None
 
     def _returned(self, process: JobProcess) -> None:
-        """Keep a process for the next job, or end it."""
         with self._lock:
             if process.usable and not self._closed and len(self._idle) < IDLE:
                 self._idle.append(process)

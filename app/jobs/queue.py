@@ -44,10 +44,8 @@ class BackgroundQueue(QObject):
 
     Attributes:
         elsewhere: whether the workers of a cluster train its runs.
-        state: state of the queue.
         folder: folder of the queue; None if there is no queue.
         queue: the plan; None if there is no queue.
-        statuses: progress of each of its runs.
         place: index of the run being trained, or None.
         left: estimated seconds until all runs are done, at the pace so far; None if unknown.
 
@@ -89,7 +87,6 @@ class BackgroundQueue(QObject):
 
     @property
     def pid(self) -> int | None:
-        """The ID of the process, or None if there is no process."""
         return None if self._process is None else self._process.pid
 
     @property
@@ -181,7 +178,6 @@ class BackgroundQueue(QObject):
 
     @Slot(object)
     def _on_message(self, message: tuple[int, runs.RunStatus, float | None] | None) -> None:
-        """Handle one of the :func:`grpo_core.queue.queue.messages`."""
         if message is None:
             self._ready = True
         else:
@@ -192,7 +188,6 @@ class BackgroundQueue(QObject):
 
     @Slot(str)
     def _on_ended(self, sentence: str) -> None:
-        """Handle the end of the process, or of reading."""
         worked = self._process is not None
         if sentence:
             if worked:
@@ -218,7 +213,6 @@ class BackgroundQueue(QObject):
         self._read()
 
     def _read(self) -> None:
-        """Read the progress of each run in the background."""
         folder, queue = self.folder, self.queue
         if folder is None or queue is None:
             return
@@ -231,7 +225,6 @@ class BackgroundQueue(QObject):
         self._runner.start(read)
 
     def _take(self, folder: Path, queue: runs.Queue) -> None:
-        """Show another queue instead of the current one."""
         self._runner.close()
         self.folder, self.queue, self.statuses = folder, queue, [runs.RunStatus() for _ in queue.runs]
         self.place = self.left = None

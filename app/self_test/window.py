@@ -121,7 +121,7 @@ def _trained(driven: Driven) -> str:
     run = driven.run(UPDATES, BANDIT_SECONDS)
     for step in islice(learner(Settings()), UPDATES):
         _same(_step(run, step.step), step, "the worker's")
-    if driven.program.controller.worker.pid is None:
+    if driven.program.controller.worker.host.pid is None:
         raise CheckFailed(f"the run was computed in the window's own process. {driven.last_message}".strip())
     return f"{UPDATES} updates in a process of its own are the same bit for bit"
 
@@ -157,9 +157,11 @@ def _language(driven: Driven) -> str:
     run = driven.program.workspace.run
     if run is None or run is before:
         raise CheckFailed(f"no run of it began. {driven.last_message}".strip())
-    driven.wait(lambda: bool(driven.program.controller.worker.devices), "loading the language model", LOADING_SECONDS)
+    driven.wait(
+        lambda: bool(driven.program.controller.worker.host.devices), "loading the language model", LOADING_SECONDS
+    )
     driven.run(LANGUAGE_UPDATES, LOADING_SECONDS)
-    step, devices = _last(driven), driven.program.controller.worker.devices
+    step, devices = _last(driven), driven.program.controller.worker.host.devices
     series = metrics(step)
     if not series["grad_norm"] > 0:
         raise CheckFailed(f"the gradient's norm is {series['grad_norm']!r}")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import uuid
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
+from app.training.host import Host
 from app.training.transitions import TRANSITIONS, after
 from app.training.worker import Worker
 from grpo_core.breakpoints import Breakpoint
@@ -45,7 +47,6 @@ class Controller(QObject):
     update is safe in its file.
 
     Attributes:
-        state: the current state of training.
         run_id: id of the current run, empty if there is none.
         buffer: the current run's updates that have not been taken yet, None before the first run; data taken from it
             stays valid.
@@ -86,12 +87,9 @@ class Controller(QObject):
         """Create a controller whose worker starts with the first run, or with :meth:`warm_up`.
 
         Args:
-            parent: the Qt parent.
             learners: creates the learners of runs that are computed in the worker's thread.
-            writers: creates the writers of their files.
             process: main function of the process that computes runs, :func:`grpo_core.host.process.serve`; None to
                 compute bandits in the worker's thread.
-            pythons: chooses the Python in which that process is started.
         """
         super().__init__(parent)
         self.state = State.IDLE
@@ -102,7 +100,8 @@ class Controller(QObject):
         self._progress: Progress | None = None
         self._order = 0
         self._looked: tuple[str, int, int] | None = None
-        self.worker = Worker(learners=learners, writers=writers, main=process, pythons=pythons, parent=self)
+        host = partial(Host, writers=writers, main=process, learners=learners, pythons=pythons, standing={})
+        self.worker = Worker(host, self)
         self.worker.answered.connect(self.answered, Qt.ConnectionType.QueuedConnection)
         self.worker.notified.connect(self.notified, Qt.ConnectionType.QueuedConnection)
         self.worker.progressed.connect(self._on_progress, Qt.ConnectionType.QueuedConnection)
@@ -128,11 +127,9 @@ class Controller(QObject):
         """Make a run the current one, paused at its last update, and close the previous run. Return the run's id.
 
         Args:
-            settings: the settings of the next update.
             path: the run's file. An existing file is continued; otherwise one is created with the first update.
             resume: the update to continue from, None to start at update 0.
             parent: (file of the parent run, update) for a branch that has no file yet.
-            title: the name stored in the file.
             limit: file size in bytes at which the run stops, None for the file's default.
             run_id: id of the run; by default, a new one.
         """
@@ -160,20 +157,16 @@ class Controller(QObject):
 
     @Slot()
     def warm_up(self) -> None:
-        """Start the process that computes runs, so that the first run need not wait for it. Does nothing once the
-        window is closing.
-        """
+        """Start the process that computes runs before the first run, unless the window is closing."""
         if self.state not in (State.ENDING, State.ENDED):
             self._start()
 
     def close_run(self) -> None:
-        """Cancel the update in progress and close the current run's file."""
         self._post(commands.Close(run_id=self.run_id))
         self.run_id, self._settings = "", None
 
     @property
     def head(self) -> int:
-        """Number of the current run's last finished update."""
         return self.buffer.head if self.buffer is not None else 0
 
     @property
@@ -193,7 +186,7 @@ class Controller(QObject):
         the interpreter lock, wake at each of the frame's Qt calls, a thousand times a second, and take processor time
         from the run's process.
         """
-        if self.buffer is None or self.worker.in_this_process:
+        if self.buffer is None or self.worker.host.is_here:
             return
         seen = self.buffer.run_id, self.buffer.version, self.group
         if seen != self._looked:
@@ -231,7 +224,6 @@ class Controller(QObject):
         self._post(commands.OneStep(run_id=self.run_id))
 
     def pause(self) -> None:
-        """Stop after the update in progress."""
         self._post(commands.Pause(run_id=self.run_id))
 
     def ask(self, question: AnyQuestion) -> None:
@@ -250,7 +242,6 @@ class Controller(QObject):
         self.worker.post(commands.SetSpeed(speed=speed))
 
     def set_breakpoints(self, breakpoints: tuple[Breakpoint, ...]) -> None:
-        """Set the breakpoints that stop a run in training."""
         self.worker.post(commands.SetBreakpoints(breakpoints=breakpoints))
 
     def set_settings(self, settings: Settings) -> None:

@@ -83,8 +83,6 @@ class Deadlines:
         A model from a folder may be malicious and never finish loading, so urgent commands do not wait for it to load.
 
         Args:
-            phase: the phase that begins.
-            name: name of what is being loaded.
             urgent: whether an urgent command is waiting for the process.
 
         Raises:
@@ -114,7 +112,6 @@ class Deadlines:
         return max(0.0, min(moments) - time.monotonic()) if moments else None
 
     def sent(self, command: Command) -> None:
-        """Record that ``command`` was sent to the process."""
         now, waits = time.monotonic(), self.phase in (Phase.STARTING, Phase.LOADING)
         if command.urgent and not waits and (self._due is None or self._due > now + PATIENCE):
             self.expect(urgent=True)
@@ -129,7 +126,6 @@ class Deadlines:
                 self._give(STARTED)
 
     def heard(self) -> None:
-        """Record that the process has reported."""
         if self._pausing:
             self.expect(urgent=False)
 
@@ -140,9 +136,7 @@ class Deadlines:
             self._give(PATIENCE)
 
     def missed(self) -> float | None:
-        """Return the time limit in seconds if the process has exceeded it and must be killed, or None if the process is
-        on time.
-        """
+        """Return the time limit in seconds that the process has exceeded, so that it must be killed, or None."""
         return self._given if self._due is not None and time.monotonic() >= self._due else None
 
     def warning(self) -> str:
@@ -169,5 +163,4 @@ class Deadlines:
         ).format(seconds=PATIENCE, more=QUIET - PATIENCE)
 
     def _give(self, seconds: float) -> None:
-        """Allow the process this many seconds, starting now."""
         self._due, self._given = time.monotonic() + seconds, seconds

@@ -88,8 +88,6 @@ class Host:
         """Create a host without a process.
 
         Args:
-            outlet: the receiver of results, reports and progress.
-            writers: creates the writers of run files that this process writes.
             main: main function of the process; None to compute bandits in this thread.
             learners: creates learners in this thread; by default, learners that need no torch, with a process for the
                 others.
@@ -116,17 +114,14 @@ class Host:
 
     @property
     def phase(self) -> Phase:
-        """The phase of the process."""
         return self._deadlines.phase
 
     @property
     def ended(self) -> bool:
-        """Whether the shutdown is complete."""
         return self.phase is Phase.ENDED
 
     @property
     def is_here(self) -> bool:
-        """Whether runs are computed in this thread."""
         return self.phase in (Phase.HERE, Phase.UNAVAILABLE)
 
     @property
@@ -136,7 +131,6 @@ class Host:
 
     @property
     def pid(self) -> int | None:
-        """The id of the process, None if there is none."""
         return None if self._process is None else self._process.pid
 
     def start(self) -> None:

@@ -12,13 +12,9 @@ from multiprocessing.connection import Connection, wait
 from PySide6.QtCore import QObject, QThread, Signal, Slot
 
 from app.training.host import Host
-from grpo_core.child.start import Main
 from grpo_core.host.buffer import Buffer
 from grpo_core.host.commands import Command
-from grpo_core.host.live_run import Learners
-from grpo_core.host.other_python import Pythons
 from grpo_core.host.reports import Report
-from grpo_core.host.run_output import Writers, run_writer
 from grpo_core.progress import Progress
 from grpo_core.questions import AnyAnswer, AnyQuestion
 
@@ -79,8 +75,7 @@ class Worker(QThread):
     Commands may be posted before the thread starts.
 
     Attributes:
-        host: the host, None before the thread is started.
-        devices: descriptions of the devices for language models; empty until a model has been loaded.
+        host: the host; another one takes its place when the thread ends.
 
     Signals:
         reported: a :class:`~grpo_core.host.reports.Report`, when the state changes; never for an update.
@@ -94,41 +89,20 @@ class Worker(QThread):
     notified = Signal(str)
     progressed = Signal(str, object)
 
-    def __init__(
-        self,
-        *,
-        learners: Learners | None = None,
-        writers: Writers = run_writer,
-        main: Main | None = None,
-        pythons: Pythons | None = None,
-        parent: QObject | None = None,
-    ) -> None:
-        """Create a thread without starting it.
-
-        Args:
-            learners: creates learners in this thread; by default, learners that need no torch, with a process for the
-                others.
-            writers: creates the writers of run files that this process writes.
-            main: main function of the process that computes runs; None to compute bandits in this thread.
-            pythons: chooses the Python in which that process is started.
-            parent: the Qt parent.
-        """
+    def __init__(self, make_host: Callable[..., Host], parent: QObject | None = None) -> None:
+        """Create a thread without starting it. ``make_host`` takes an outlet and ``interrupted``, as :class:`Host`."""
         super().__init__(parent)
         self._mailbox = Mailbox()
         self._tokens = count(1)
         self._awaited: dict[int, threading.Event] = {}  # by token of a command, set when that has been carried out
         self._may_go_on = threading.Event()  # cleared while the window draws, so that a loop in this thread waits
         self._may_go_on.set()
-        self._learners = learners
-        self._writers = writers
-        self._main, self._pythons = main, pythons
-        self._standing: dict[type[Command], Command] = {}  # speed and breakpoints, for the next host
-        self.host: Host | None = None
+        self._make_host = make_host
+        self.host = make_host(self, interrupted=self._interrupted)
 
     # -- called by the window's thread -----------------------------------------------------------------------------
 
     def post(self, command: Command) -> None:
-        """Post a command for the thread to carry out."""
         self._mailbox.post(command)
 
     def carried_out(self, command: Callable[[int], Command], timeout: float) -> bool:
@@ -136,7 +110,6 @@ class Worker(QThread):
 
         Args:
             command: creates the command from a token, which is reported when the command is done.
-            timeout: time limit in seconds.
         """
         token, done = next(self._tokens), threading.Event()
         self._awaited[token] = done
@@ -158,39 +131,18 @@ class Worker(QThread):
         """Let the loop continue after the frame is drawn."""
         self._may_go_on.set()
 
-    @property
-    def devices(self) -> tuple[str, ...]:
-        """Descriptions of the devices for language models. Empty until a model has been loaded."""
-        return () if self.host is None else self.host.devices
-
-    @property
-    def in_this_process(self) -> bool:
-        """Whether runs are computed in this thread rather than in a separate process."""
-        return self.host is None or self.host.is_here
-
-    @property
-    def pid(self) -> int | None:
-        """The id of the process that computes the runs, None if there is none."""
-        return None if self.host is None else self.host.pid
-
     # -- the thread ------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Run the thread's loop: wait, pass commands on, handle messages."""
         sys.setswitchinterval(SWITCH_INTERVAL)
-        host = self.host = Host(
-            self,
-            self._writers,
-            main=self._main,
-            learners=self._learners,
-            interrupted=self._interrupted,
-            standing=self._standing,
-            pythons=self._pythons,
-        )
-        host.start()
-        while not host.ended:
-            host.obey(self._mailbox.take(host.rest(), host.connection))
-            host.advance()
+        host = self.host
+        try:
+            host.start()
+            while not host.ended:
+                host.obey(self._mailbox.take(host.rest(), host.connection))
+                host.advance()
+        finally:
+            self.host = self._make_host(self, interrupted=self._interrupted)
 
     def _interrupted(self) -> bool:
         """Return whether to cancel the update, after waiting briefly if the window is drawing. Called by the learner
@@ -206,22 +158,17 @@ class Worker(QThread):
         """Do nothing. The window takes new updates from the buffer that it shares with a loop in this thread."""
 
     def report(self, report: Report) -> None:
-        """Forward a change of state."""
         self.reported.emit(report)
 
     def answer(self, question: AnyQuestion, answer: AnyAnswer | str) -> None:
-        """Forward an answer or an error message."""
         self.answered.emit(question, answer)
 
     def tell(self, sentence: str) -> None:
-        """Forward a message for the user."""
         self.notified.emit(sentence)
 
     def progress(self, run_id: str, progress: Progress) -> None:
-        """Forward the progress of a run's update."""
         self.progressed.emit(run_id, progress)
 
     def done(self, token: int) -> None:
-        """Record that the command with this token has been carried out."""
         if (event := self._awaited.pop(token, None)) is not None:
             event.set()

@@ -96,7 +96,6 @@ def on_one_line(tokens: np.ndarray, origin: Origin) -> str:
 
 
 def _in_words(question: str, tokens: np.ndarray, origin: Origin) -> tuple[str, Verdict]:
-    """Return a completion of a model from a folder on one line, and its verdict."""
     there = tokens[tokens >= 0]
     bare = answer_tokens(there, origin)
     text = tokens_text(bare, origin)

@@ -5,11 +5,11 @@ Only the latest goal counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from app.jobs.runner import Poll, Runner
+from app.jobs.runner import Runner
 from app.workspace.cursor import Cursor
 from app.workspace.run_handle import RunHandle
 
@@ -20,7 +20,6 @@ class Approach(QObject):
     Until then, the current update stays on screen.
 
     Attributes:
-        run: the run whose updates are prepared.
         goal: the position to which the cursor will move; None if no move is pending.
 
     Signals:
@@ -42,7 +41,6 @@ class Approach(QObject):
 
     @property
     def busy(self) -> bool:
-        """Whether an update is being prepared."""
         return self._runner.busy
 
     def lead(self, run: RunHandle, cursor: Cursor) -> bool:
@@ -64,17 +62,12 @@ class Approach(QObject):
             self.changed.emit()
 
     def close(self) -> None:
-        """Stop preparing updates."""
         self.goal = None
         self._runner.leave()
 
     def _begin(self, work: Callable[[], object]) -> None:
-        def prepared(poll: Poll) -> Iterator[object]:
-            poll()
-            yield work()
-
         self._reads = self.run
-        self._runner.start(prepared)
+        self._runner.start(lambda poll: iter([work()]))
 
     @Slot(object)
     def _on_prepared(self, prepared: object) -> None:

@@ -27,24 +27,21 @@ class Breakpoints(QObject):
         self.all: tuple[Breakpoint, ...] = ()
 
     def set_all(self, breakpoints: tuple[Breakpoint, ...]) -> None:
-        """Replace the list with these breakpoints."""
         if breakpoints != self.all:
             self.all = breakpoints
             self.changed.emit()
 
     def add(self, one: Breakpoint) -> None:
-        """Add a breakpoint, or switch on an equal one that is already in the list."""
+        """Add a breakpoint, or switch on an equal one that is there."""
         there = [replace(other, on=True) if other.text == one.text else other for other in self.all]
         self.set_all((*there,) if replace(one, on=True) in there else (*there, one))
 
     @Slot(int)
     def remove(self, place: int) -> None:
-        """Remove the breakpoint at index ``place``."""
         self.set_all(self.all[:place] + self.all[place + 1 :])
 
     @Slot(int, bool)
     def switch(self, place: int, on: bool) -> None:
-        """Switch the breakpoint at index ``place`` on or off."""
         self.set_all((*self.all[:place], replace(self.all[place], on=on), *self.all[place + 1 :]))
 
 

@@ -20,7 +20,6 @@ class Cursor:
     """A position within a run.
 
     Attributes:
-        step: the current update; 0 is the run before its first update.
         stage: how much of the update is revealed.
         passed: the current inner pass, counted from 0; −1 means the last pass, however many there are.
         progress: share of the stage's film played so far, from 0 to 1; 1 if no film is playing.

@@ -39,7 +39,6 @@ class Editing(QObject):
         settings: settings of the next update at the head.
         pending: structural changes that still need a new run, dotted path -> value.
         goal: the existing run to which undo or redo returns for these changes; None to create a new run.
-        undo: undo stack with all edits of settings and rewards.
         locked, hidden: controls that a session locks or hides, as dotted paths and the names of two choices.
 
     Signals:

@@ -39,7 +39,6 @@ class Change:
 
     Attributes:
         step: the first update with this answer.
-        text: the answer.
         verdict: whether it is right, with a short description.
     """
 
@@ -49,7 +48,6 @@ class Change:
 
     @property
     def mark(self) -> Mark:
-        """The mark of this answer: right, wrong, or neither."""
         return {True: Mark.RIGHT, False: Mark.WRONG, None: Mark.UNTOLD}[self.verdict.right]
 
 
@@ -92,7 +90,6 @@ class Evolution:
     """The answers of one run. Its file is read once, starting at the first update, and one byte per answer is kept.
 
     Attributes:
-        run: the run.
         prompts: the fixed prompts without duplicates; a run with few prompts watches some of them several times.
         places: for each prompt, its index among the watched prompts of the run.
         read: number of updates read so far.

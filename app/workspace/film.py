@@ -42,8 +42,6 @@ class Film:
     """A sequence of parts.
 
     Attributes:
-        step: the update that the film shows.
-        parts: the parts, in the order in which they are played.
         whole: whether the film covers the entire update, which is fully revealed at its end, rather than one stage.
     """
 
@@ -53,7 +51,6 @@ class Film:
 
     @property
     def seconds(self) -> float:
-        """Duration of the film in seconds."""
         return sum(part.seconds for part in self.parts)
 
     @property

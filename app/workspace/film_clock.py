@@ -48,26 +48,22 @@ class FilmClock(QObject):
         self.resume()
 
     def resume(self) -> None:
-        """Resume the film where it was paused."""
         if self.film is not None and not self.playing:
             self._last = self._ticks.now()
             self._ticks.start()
             self.changed.emit()
 
     def pause(self) -> None:
-        """Pause the film at its current position."""
         if self.playing:
             self._ticks.stop()
             self.changed.emit()
 
     def end(self) -> None:
-        """Discard the film. The cursor stays where it is."""
         self.pause()
         self.film = None
 
     @property
     def playing(self) -> bool:
-        """Whether a film is playing and not paused."""
         return self._ticks.isActive()
 
     @property
@@ -82,7 +78,7 @@ class FilmClock(QObject):
 
     @Slot()
     def _on_tick(self) -> None:
-        """Move the cursor to the current position of the film. If anything else has moved the cursor, the film ends."""
+        """Show the film's current position. If anything else has moved the cursor, the film ends."""
         if self._workspace.cursor != self._shown:
             self.end()
             return

@@ -69,7 +69,6 @@ class FrameTimer(QObject):
         self._parts.extend(parts)
 
     def complete(self) -> None:
-        """Draw the remaining parts of the frame at once."""
         while self._parts:
             self._parts.popleft()()
 

@@ -25,13 +25,11 @@ class Onsets:
         self._places = array("q")
 
     def after(self, step: int) -> int | None:
-        """Return the first onset after update ``step``."""
         self._look()
         place = bisect_right(self._places, step)
         return self._places[place] if place < len(self._places) else None
 
     def before(self, step: int) -> int | None:
-        """Return the last onset before update ``step``."""
         self._look()
         place = bisect_left(self._places, step)
         return self._places[place - 1] if place else None
@@ -49,10 +47,10 @@ class Onsets:
             self._seen = len(self._series)
 
 
-def leaves_zero(values: np.ndarray) -> np.ndarray:
-    """Return where a series that was zero or unknown rises above zero."""
+def rises_past(values: np.ndarray, level: float = 0.0) -> np.ndarray:
+    """Return where a series rises above ``level``, from at most that or from an unknown value."""
     with np.errstate(invalid="ignore"):
-        above = values > 0
+        above = values > level
     return np.asarray(above[1:] & ~above[:-1])
 
 

@@ -55,7 +55,6 @@ class Player(QObject):
     Attributes:
         tempi: speed and length of runs, for bandits (False) and for language models (True).
         staged: whether slow runs and single stages are played as films (off with reduced motion).
-        film: the clock of these films.
         prepare: hands the active run to the controller before anything is computed; can raise ``GrpoError``.
 
     Signals:
@@ -91,7 +90,6 @@ class Player(QObject):
 
     @Slot()
     def toggle(self) -> None:
-        """Run, or pause if running."""
         if self.busy:
             self.pause()
         else:
@@ -165,7 +163,6 @@ class Player(QObject):
 
     @Slot()
     def step_back(self) -> None:
-        """Show the previous update."""
         self.pause()
         self.film.end()
         self._workspace.move_to(self._workspace.cursor.step - 1)
@@ -261,7 +258,6 @@ class Player(QObject):
             self.film.play(update_film(self._workspace.cursor.step, self._passes, interval))
 
     def _show_stage(self, here: Cursor) -> None:
-        """Reveal a stage, either as a film or immediately."""
         self._workspace.show_stage(here.stage, here.passed)
         if self.staged:
             self.film.play(stage_film(self._workspace.cursor, self._passes))
@@ -356,7 +352,6 @@ class Player(QObject):
 
     @Slot()
     def _on_film_finished(self) -> None:
-        """Continue the run if it was paused during its film."""
         if self._then_run and self.mode is not Mode.REPLAYING:
             self._then_run = False
             self.run()

@@ -29,12 +29,9 @@ class Prepared:
     """The precomputed parts of an update that panels need.
 
     Attributes:
-        number: number of the update.
         stamp: identifies the state of its files when it was read.
         step: its record; None if the source contains only text.
-        why_no_step: message explaining why there is no record.
         table: its completions; None if none are recorded.
-        numbers: its numbers by name.
         evaluated: its arrays, computed for the passes in ``reasons``.
         reasons: pass -> metric -> the reason for its value.
     """

@@ -54,17 +54,14 @@ class RightShare:
 
     @property
     def measured_at(self) -> int:
-        """The last measured update, or 0 if there is none."""
         return int(self.steps[-1]) if len(self.steps) else 0
 
     @property
     def first(self) -> float | None:
-        """The share at the first measured update, or None."""
         return float(self.shares[0]) if len(self.shares) else None
 
     @property
     def last(self) -> float | None:
-        """The newest share, or None."""
         return float(self.shares[-1]) if len(self.shares) else None
 
     @property

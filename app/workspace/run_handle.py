@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from app.examples import RECORDED, TITLES, is_example
+from app.jobs.runner import Poll
 from app.plotting.pyramid import Pyramid
 from app.workspace.cursor import Cursor
-from app.workspace.onsets import Onsets, changes, leaves_zero
+from app.workspace.onsets import Onsets, changes, rises_past
 from app.workspace.prepared import Prepared
-from app.workspace.series_reading import Poll, all_series
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
 from grpo_core.metrics import METRICS
@@ -43,13 +43,10 @@ class RunHandle:
 
     Attributes:
         id: unique among the runs of a window.
-        title: title shown in the list of runs.
         origin: the run before its first update.
-        path: path of its file, which exists from the first update on.
         resolved: the path with links resolved, so that two names of the same file compare equal.
         branched_at: update of the parent from which it continues; None if the run is not a branch.
         parent: the run it branched from, as long as that is open in this window.
-        head: number of the last computed update.
         series: every scalar by name; index i is update i + 1.
         in_memory: recently read updates, by number.
         onsets: updates at which clipping, a dead group or a new best action begins.
@@ -79,7 +76,7 @@ class RunHandle:
         self.series: dict[str, Pyramid] = {name: Pyramid() for name in METRICS}
         self.onsets = tuple(
             Onsets(self.series[name], begins)
-            for name, begins in (("clip_fraction", leaves_zero), ("dead_groups", leaves_zero), ("best_action", changes))
+            for name, begins in (("clip_fraction", rises_past), ("dead_groups", rises_past), ("best_action", changes))
         )
         self.changes: list[tuple[int, Settings]] = [(1, origin.settings)]
         self.version = 0
@@ -103,12 +100,11 @@ class RunHandle:
         """Open a run from its file. A run can be opened in one thread and then used in another.
 
         Args:
-            path: path of the file.
-            poll: tells whether to cancel, and receives the progress of reading.
+            poll: called before each series, and told how many have been read.
 
         Raises:
             RunFileError: the file cannot be read; the message says why.
-            Cancelled: requested by ``poll``.
+            Cancelled: ``poll`` raised it.
         """
         reader = RunReader.open(path)
         try:
@@ -129,7 +125,7 @@ class RunHandle:
         handle = cls(title=title or path.stem, origin=reader.origin, path=path)
         handle._lineage = Lineage(reader, path.parent)
         handle.thinned = handle._lineage.thinned()
-        handle.extend(all_series(path, reader, poll), reader.last)
+        handle.extend(_all_series(reader, poll), reader.last)
         handle.changes = list(reader.settings_changes()) or handle.changes
         handle.branched_at = reader.meta.parent[1] if reader.meta.parent else None
         handle.held = not (is_example(path) or reader.newer) and in_use(path)
@@ -177,7 +173,6 @@ class RunHandle:
         return label if 1 <= label <= self.head else None
 
     def extend(self, scalars: dict[str, np.ndarray], head: int) -> None:
-        """Append the scalars of the updates up to ``head``."""
         for name, values in scalars.items():
             if name in self.series:
                 self.series[name].extend(values)
@@ -206,13 +201,11 @@ class RunHandle:
             return number
 
     def note_settings(self, step: int, settings: Settings) -> None:
-        """Record that ``settings`` apply from update ``step``."""
         if settings != self.changes[-1][1]:
             self.changes.append((step, settings))
             self.version += 1
 
     def settings_at(self, step: int) -> Settings:
-        """Return the settings of update ``step``."""
         latest = self.changes[0][1]
         for first, settings in self.changes:
             if first > step:
@@ -236,7 +229,6 @@ class RunHandle:
         return None
 
     def keep(self, step: Step) -> None:
-        """Keep a decoded step in memory."""
         self.in_memory[step.step] = step
         self.in_memory.move_to_end(step.step)
         while len(self.in_memory) > KEPT_STEPS or (
@@ -311,10 +303,7 @@ class RunHandle:
             return reader.last
 
     def rest(self) -> None:
-        """Register that the learner has left this run.
-
-        All its updates are in its file now, including those not yet loaded.
-        """
+        """Register that the learner has left this run, whose updates are all in its file now."""
         self.elsewhere = _nowhere
         with suppress(RunFileError):  # callers that need an update get the error
             if self.path.exists() and self.on_disk > self.head:
@@ -338,12 +327,26 @@ class RunHandle:
             self.parent.close_file()
 
 
+def _all_series(reader: RunReader, poll: Poll | None) -> dict[str, np.ndarray]:
+    """Return every scalar of a run by name, (n,). A series that only language models have is NaN throughout a bandit's
+    run, and takes no memory there.
+    """
+    language = reader.meta.settings.is_language
+    names = [name for name, metric in METRICS.items() if language or not metric.language]
+    series = dict.fromkeys(METRICS, np.broadcast_to(np.nan, max(reader.last, 0)))
+    for place, name in enumerate(names):
+        if poll is not None:
+            poll()
+            poll.tell(place / len(names))
+        series[name] = reader.series(name)
+    return series
+
+
 def _nowhere(number: int) -> Step | None:
     return None
 
 
 def _hindrance(path: Path, newer: bool, held: bool) -> str:
-    """Return a message explaining why a run file cannot be continued, or an empty string if it can."""
     if is_example(path):
         return RECORDED
     if newer:

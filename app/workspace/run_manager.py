@@ -29,7 +29,6 @@ class RunManager(QObject):
     """Keeps the list of runs, the files on disk and the learner consistent.
 
     Attributes:
-        folder: folder in which runs save themselves.
         training: the run that the learner is working on.
         times: measured durations of updates; None if they are not kept between starts.
 
@@ -72,7 +71,6 @@ class RunManager(QObject):
         that led to it can be undone.
 
         Args:
-            settings: the settings in the controls.
             goal: a run to return to instead, if it is still listed and can continue under these settings.
 
         Raises:
@@ -220,7 +218,6 @@ class RunManager(QObject):
             )
 
     def mark_saved(self, run: RunHandle) -> None:
-        """Record that the user has a copy of a run."""
         run.saved = True
         self.runs_changed.emit()
 
@@ -333,5 +330,4 @@ class RunManager(QObject):
 
 
 def _fits(run: RunHandle, settings: Settings) -> bool:
-    """Return whether a run can continue under ``settings``, that is, whether no structural setting differs."""
     return all(is_live(path) for path in run.origin.settings.differences(settings))

@@ -65,17 +65,14 @@ class StepView:
 
     @property
     def number(self) -> int:
-        """The update's number, or 0 before the first."""
         return self.step.step if self.step else 0
 
     @property
     def passes(self) -> int:
-        """Number of inner passes of this update."""
         return self.step.passes if self.step else 0
 
     @property
     def settings(self) -> Settings:
-        """The settings of this update."""
         return self.step.settings if self.step else self.origin.settings
 
     @property

@@ -21,11 +21,7 @@ SLACK = 0.01
 
 
 class Throttle:
-    """A throttle that admits the first call immediately, and then one call per interval.
-
-    Args:
-        clock: a monotonic clock in seconds; tests can pass their own.
-    """
+    """A throttle that admits the first call immediately, and then one call per interval."""
 
     def __init__(self) -> None:
         self._last = -INTERVAL
@@ -36,7 +32,6 @@ class Throttle:
         return now() - self._last >= INTERVAL - SLACK
 
     def start(self) -> None:
-        """Start a new interval."""
         self._last = now()
 
 
@@ -132,14 +127,12 @@ class Training(QObject):
         self._follow_progress()
 
     def take(self) -> None:
-        """Load the updates that have arrived."""
         run = self._workspace.training
         if run is not None and self._controller.buffer is not None and self._controller.buffer.run_id == run.id:
             self._controller.group = self._workspace.watched_group
             self._take_fresh(run)
 
     def _follow_progress(self) -> None:
-        """Record the progress of the update being computed."""
         run, buffer = self._workspace.training, self._controller.buffer
         here = run is not None and buffer is not None and buffer.run_id == run.id
         progress = self._controller.progress if here else None
@@ -148,7 +141,7 @@ class Training(QObject):
             self._workspace.request_frame()
 
     def _take_fresh(self, run: RunHandle) -> None:
-        self._workspace.share_process(self._controller.worker.in_this_process)
+        self._workspace.share_process(self._controller.worker.host.is_here)
         fresh = self._controller.take()
         if fresh is None:
             return
@@ -169,7 +162,6 @@ class Training(QObject):
             self._rest(run)
 
     def _rest(self, run: RunHandle) -> None:
-        """Register that the learner has left ``run``."""
         head = run.head
         run.rest()
         if run is self._workspace.run and run.head > head:

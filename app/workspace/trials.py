@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from app.clock import now
-from app.workspace.onsets import Onsets
+from app.workspace.onsets import Onsets, rises_past
 from app.workspace.run_handle import RunHandle
 from grpo_core.config import Settings
 from grpo_core.config.presets import nearest_preset
@@ -33,8 +34,6 @@ class Trial:
     """An earlier run as shown next to the current one.
 
     Attributes:
-        run: the earlier run.
-        updates: number of its updates.
         differs: the settings in which it differs from the current run, except the seed, for example "G 4".
         past_half: its first update after which the largest probability, averaged over the visited contexts, exceeds
             0.5; None if there is none, and for a language model, whose tokens are that likely from the start.
@@ -57,7 +56,6 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """The trial's name: its seed, and its other differences from the current run."""
         if not self.differs:
             return tr("seed {seed}").format(seed=self.seed)
         return tr("seed {seed}, {differences}").format(seed=self.seed, differences=listed(self.differs))
@@ -86,7 +84,6 @@ class Trials:
         """Return the trials for ``run``, oldest first. The same tuple is returned until one of them changes.
 
         Args:
-            run: the current run.
             runs: the open runs, newest last.
             growing: whether updates are being computed; a growing trial is then updated once per second.
         """
@@ -109,11 +106,10 @@ class Trials:
         if run.origin.settings.is_language:
             return None
         if run not in self._halves:
-            self._halves[run] = Onsets(run.series["max_prob"], rises_past_half)
+            self._halves[run] = Onsets(run.series["max_prob"], partial(rises_past, level=HALF))
         return self._halves[run].after(0)
 
     def toggle(self, run: RunHandle) -> None:
-        """Show a hidden trial, or hide a visible one."""
         drawn = next((trial.shown for trial in self._present if trial.run is run), run.id not in self._hidden)
         hide, let = (self._hidden, self._wanted) if drawn else (self._wanted, self._hidden)
         hide.add(run.id)
@@ -121,7 +117,6 @@ class Trials:
         self.changed()
 
     def show(self, wanted: bool) -> None:
-        """Set whether earlier runs are shown next to the current one."""
         if wanted != self.wanted:
             self.wanted = wanted
             self.changed()
@@ -144,13 +139,6 @@ def _compares(other: RunHandle, run: RunHandle) -> bool:
     """Return whether ``other`` is another run of the same kind of policy that was trained here and has updates."""
     alike = other.origin.settings.is_language is run.origin.settings.is_language
     return other is not run and other.head > 0 and alike and not other.is_recorded and not run.is_recorded
-
-
-def rises_past_half(values: np.ndarray) -> np.ndarray:
-    """Return where a series rises above one half, from at most one half or from an unknown value."""
-    with np.errstate(invalid="ignore"):
-        above = values > HALF
-    return np.asarray(above[1:] & ~above[:-1])
 
 
 def likeliest(run: RunHandle, step: int | None) -> str:
@@ -195,7 +183,6 @@ def differences(settings: Settings, here: Settings) -> tuple[str, ...]:
 
 
 def _named(settings: Settings, paths: Iterable[str]) -> list[str]:
-    """Return the symbol (or name) and the value of each setting."""
     paths = list(paths)
     of_task = [path for path in paths if path.split(".")[0] == "task"]
     named = [tr("another task")] if of_task else []

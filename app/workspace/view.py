@@ -19,17 +19,10 @@ class View:
     """The state of the window at one frame.
 
     Attributes:
-        run: the active run.
-        head: number of its last update.
         step: the update under the cursor, evaluated on demand.
-        cursor: the position shown within the run.
-        following: whether the cursor follows the head.
-        selection: the completion, token and action marked in every panel.
         quantity: the number being explained, if any.
-        next_settings: the settings of the next update at the head.
         wanted: those settings together with the structural changes that need a new run.
         running: whether updates are being computed or replayed.
-        theme: the colours.
         scale: the user's scale; 1 is 100 %.
         locked, hidden: the controls that a session locks or hides.
         trials: earlier runs shown for comparison, oldest first.
@@ -87,5 +80,4 @@ class View:
 
     @property
     def at_head(self) -> bool:
-        """Whether the newest update is shown."""
         return self.cursor.step == self.head

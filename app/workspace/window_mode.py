@@ -26,7 +26,6 @@ class Takeover:
     """Base of the modes in which a part replaces the user's own work. This one shows nothing.
 
     Attributes:
-        lesson: whether a lesson is open.
         hides_run: whether its picture does not show the run, which is then neither trained nor replayed by commands.
         presenting: whether the window is shown to an audience, with a look and a layout that are not preferences.
         own: the user's own state during a lesson; None otherwise.
@@ -55,9 +54,6 @@ class Takeover:
 class WindowMode(QObject):
     """Tells the lab whether a part has taken over the window.
 
-    Attributes:
-        takeover: what the part shows.
-
     Signals:
         lesson_changed: emitted when a lesson opens, ends, or shows another step.
         presenting_changed: emitted when presenting begins or ends.
@@ -71,23 +67,3 @@ class WindowMode(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.takeover = Takeover()
-
-    @property
-    def lesson(self) -> bool:
-        """Whether a lesson is open."""
-        return self.takeover.lesson
-
-    @property
-    def hides_run(self) -> bool:
-        """Whether a lesson is open whose picture does not show its run."""
-        return self.takeover.hides_run
-
-    @property
-    def presenting(self) -> bool:
-        """Whether the window is shown to an audience."""
-        return self.takeover.presenting
-
-    @property
-    def own(self) -> OwnState | None:
-        """The user's own state during a lesson."""
-        return self.takeover.own

@@ -36,20 +36,14 @@ class Workspace(QObject):
 
     Attributes:
         runs: all open runs, newest last.
-        run: the active run.
         training: the run that the learner is working on.
-        cursor: the position shown within the run.
         following: whether the cursor moves with the head.
         selection: the completion, token and action marked in all panels.
         quantity: the number being explained.
         editing: the settings of the next update, with undo.
-        breakpoints: the conditions that stop training.
-        trials: the earlier runs compared with the active one.
         progress: progress of the update being computed; None if it is quick or there is none.
         watched_group: the group whose completions are reported while they are sampled.
-        jobs: the processes that compute experiments.
         readers: the processes that read files of foreign origin.
-        mode: what has taken over the window for now.
         shared: objects that a part of the program shares with its panels, by type; each has a method ``close``.
         approach: prepares updates that are slow to read before the cursor moves there; None to move immediately.
         divided: whether the frame that is being drawn lets input be handled between its parts.
@@ -231,7 +225,6 @@ class Workspace(QObject):
         return 1 if self.run is not None and self.run.is_recorded and self.run.head else 0
 
     def follow(self) -> None:
-        """Go to the head and follow it."""
         self.move_to(self.run.head if self.run else 0)
 
     def show_stage(self, stage: Stage, passed: int = -1, progress: float = 1.0, *, quick: bool = False) -> None:
@@ -267,7 +260,6 @@ class Workspace(QObject):
         self.request_frame()
 
     def select_token(self, row: int, token: int) -> None:
-        """Mark a token of a completion, and the action it represents, in every panel."""
         self.select(row=row, token=token, action=self._action_at(row, token))
 
     def explain(self, quantity: Quantity) -> None:
@@ -294,7 +286,6 @@ class Workspace(QObject):
         self.asked.emit(question)
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale."""
         self.theme, self.scale = theme, scale
         self.request_frame()
 
@@ -323,14 +314,12 @@ class Workspace(QObject):
         self.activated.emit()
 
     def remove(self, run: RunHandle) -> None:
-        """Remove ``run`` from the list and close its file."""
         self.runs.remove(run)
         run.close_file()
         if run is self.run and self.runs:
             self.activate(self.runs[-1])
 
     def head_moved(self) -> None:
-        """Update the cursor after the active run has grown."""
         if self.following and self.run is not None:
             self._go(self.cursor.at(self.run.head))
         self.request_frame()
@@ -345,7 +334,6 @@ class Workspace(QObject):
 
     @property
     def frame_due(self) -> bool:
-        """Whether something has changed since the last frame began."""
         return self._changed
 
     def share_process(self, shared: bool) -> None:
@@ -386,7 +374,6 @@ class Workspace(QObject):
         self._drawing, self.divided = None, False
 
     def add_parts(self, parts: Iterable[Callable[[], object]]) -> None:
-        """Add parts to the frame that is being drawn."""
         self._timer.add_parts(partial(self._do, part) for part in parts)
 
     def _do(self, part: Callable[[], object]) -> None:
@@ -399,7 +386,6 @@ class Workspace(QObject):
                 self._view = None
 
     def complete_frame(self) -> None:
-        """Draw the remaining parts of a frame at once."""
         self._timer.complete()
 
     def close(self) -> None:

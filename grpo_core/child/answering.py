@@ -49,7 +49,6 @@ def answer(
 
     Args:
         connection: connection whose other end belongs to :class:`grpo_core.child.asking.Asked`.
-        table: possible questions, by name.
         pack: converts each result.
         unpack: converts the list of arguments back.
 
@@ -106,7 +105,6 @@ class _Poll:
             raise Cancelled(tr("The experiment was cancelled."))
 
     def tell(self) -> None:
-        """Report the passes since the last report."""
         self._told = time.monotonic()
         count, self._count = self._count, 0
         if count:

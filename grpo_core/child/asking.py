@@ -51,11 +51,8 @@ class Asked:
 
         Args:
             main: its main function, which calls ``answer`` with a table.
-            lost: message if it ends unexpectedly.
             pack: converts the list of arguments.
             unpack: converts each result back.
-            limits: limits on its resources.
-            environment: additional environment variables.
             error: exception type for its unexpected end.
         """
         self.usable, self.busy = True, False
@@ -144,8 +141,6 @@ class Asked:
         """Ask a question, yield its results as they arrive, and call ``poll`` at least once per pass.
 
         Args:
-            what: a name in the process's table.
-            arguments: arguments of the question.
             poll: can raise an exception to cancel the question.
             seconds: maximum time without a message, after which the process is killed; None for no limit.
 

@@ -52,9 +52,7 @@ def _wake_at_parents_end() -> None:
 
 
 def _end_with_parent() -> None:
-    """Wait in a thread for the end of the parent, then end this process if it has not noticed
-    by itself after a while.
-    """
+    """Wait in a thread for the end of the parent, then end this process if it has not noticed by itself."""
     if not _wait_for_parents_end():
         return  # the end of the connection is noticed nevertheless
     time.sleep(GRACE)

@@ -76,8 +76,6 @@ class ChildProcess:
         """Start the process.
 
         Args:
-            main: its main function.
-            limits: limits on its resources.
             environment: additional environment variables.
             python: path of another Python in which it runs (:func:`grpo_core.child.start.command`).
         """
@@ -108,7 +106,6 @@ class ChildProcess:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process has ended. Does not block."""
         return self._process.poll() is not None
 
     def send(self, message: Message, blobs: Sequence[bytes] = (), patience: float | None = None) -> None:
@@ -155,7 +152,6 @@ class ChildProcess:
 
     @contextmanager
     def _killed_after(self, patience: float) -> Iterator[None]:
-        """Kill the process if the block takes more than ``patience`` seconds."""
         killer = threading.Timer(patience, self.kill)
         killer.start()
         try:
@@ -164,7 +160,6 @@ class ChildProcess:
             killer.cancel()
 
     def kill(self) -> None:
-        """End the process at once."""
         with suppress(OSError):
             self._process.kill()
 

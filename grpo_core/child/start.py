@@ -63,9 +63,6 @@ def command(main: Main, handle: int, limits: Limits, python: str = "") -> list[s
     """Return the command line of a child that calls ``main`` and uses the language of this process.
 
     Args:
-        main: its main function.
-        handle: handle of its end of the connection, which it inherits.
-        limits: limits on its resources.
         python: path of another Python in which it runs, in English, because that Python need not have Qt.
     """
     plugins.offers()  # packages are looked for in this process, and the child inherits the result
@@ -107,7 +104,6 @@ def _named(name: str) -> Any:
 
 
 def _keep_from_children(handle: int) -> None:
-    """Prevent children of this process from inheriting the connection."""
     if sys.platform == "win32":
         os.set_handle_inheritable(handle, False)
     else:

@@ -45,7 +45,6 @@ def receive(connection: Connection, largest: int | None = None) -> Message:
     """Receive the next message. Its blobs, if any, are a list of bytes under “blobs”.
 
     Args:
-        connection: the connection.
         largest: maximum size of the message in bytes, a third of it for its JSON, if the other side is not trusted.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,28 +60,28 @@ def _worked(folder: Path, queue: runs.Queue, poll: Callable[[], None], where: st
     """Train with a progress bar, here or on the cluster ``where``. Return whether everything is done."""
     from tqdm import tqdm
 
-    cancelled = given_up(poll)
     total = queue.updates * len(queue.runs)
     before = sum(min(runs.run_status(folder, run).done, queue.updates) for run in queue.runs)
     with tqdm(total=total, initial=before, unit="update", file=sys.stderr, dynamic_ncols=True) as bar:
+        try:
+            for progress in _training(folder, poll, where):
+                if progress.note:
+                    bar.write(f"{queue.runs[progress.place].title}: {progress.note}", file=sys.stderr)
+                bar.set_postfix_str(queue.runs[progress.place].title, refresh=False)
+                bar.update(0 if progress.trouble else 1)
+        except Cancelled:
+            return False
+        return True
 
-        def report(progress: runs.Progress) -> None:
-            if progress.note:
-                bar.write(f"{queue.runs[progress.place].title}: {progress.note}", file=sys.stderr)
-            bar.set_postfix_str(queue.runs[progress.place].title, refresh=False)
-            bar.update(0 if progress.trouble else 1)
 
-        if where is None:
-            return runs.work(folder, cancelled=cancelled, progress=report)
-        from grpo_core.jobs.queue_cluster import training
+def _training(folder: Path, poll: Callable[[], None], where: str | None) -> Iterator[runs.Progress]:
+    if where is None:
+        yield from runs.training(folder, given_up(poll))
+        return
+    from grpo_core.jobs.queue_cluster import training
 
-        with reached(where, poll) as there:
-            try:
-                for progress in training(there, folder, poll):
-                    report(progress)
-            except Cancelled:
-                return False
-            return True
+    with reached(where, poll) as there:
+        yield from training(there, folder, poll)
 
 
 def reached(where: str, poll: Callable[[], None]) -> Cluster:

@@ -25,12 +25,8 @@ class Fresh:
     """Updates that arrived since the last call, without a gap.
 
     Attributes:
-        run_id: id of the run they belong to.
-        first: number of the first new update.
-        head: number of the last one.
         scalars: name -> (n,) float64, one entry per new update.
         changes: (first update under the new settings, settings) for every change to the settings among the new updates.
-        last: the last update itself.
     """
 
     run_id: str
@@ -46,7 +42,6 @@ class Bundle:
     """Changes to a buffer since its last bundle, used to update the buffer of another process.
 
     Attributes:
-        run_id: id of the run it belongs to.
         head: number of the last finished update.
         committed: number of the last update in the file.
         scalars: (n, K) float64, one row for each of the n newest updates, one column for each name in ``NAMES``.
@@ -70,7 +65,6 @@ class Buffer:
     the buffer is :attr:`full`.
 
     Attributes:
-        run_id: id of the run.
         version: number that grows with every change, so that an unchanged buffer is recognized by one comparison.
         head: number of the last finished update.
         committed: number of the last update in the file.
@@ -129,9 +123,7 @@ class Buffer:
             self._sent = self.head, self.committed
 
     def waiting(self, after: int) -> list[tuple[Step, Mapping[str, float]]]:
-        """Return the updates after number ``after`` not known to be in the file, with their metrics, oldest first
-        (loop).
-        """
+        """Return the updates after ``after`` not known to be in the file, with their metrics, oldest first (loop)."""
         if after >= self.head:
             return []
         with self._lock:
@@ -169,9 +161,7 @@ class Buffer:
             )
 
     def bundle(self) -> Bundle | None:
-        """Return everything since the last call, for the buffer of another process, or None if nothing is new
-        (loop).
-        """
+        """Return everything since the last call, for another process's buffer, or None if nothing is new (loop)."""
         now = self.head, self.committed
         if now == self._sent:
             return None

@@ -31,15 +31,11 @@ class Begin(Command):
     """Prepare a run at its last update. The previous run is closed.
 
     Attributes:
-        run_id: id of the run in later commands and reports.
         path: the run's file. An existing file is continued; otherwise one is created with the first update.
-        settings: the settings of the next update.
-        buffer: the buffer that receives its updates.
         resume: the last update that is in a file, None for a run without one.
         unwritten: finished updates after ``resume`` that could not be written; the run continues from the last of them.
         start: number of the update at which the run's own file begins: its branch point, or 0.
         parent: (file of the parent run, update) for a branch that has no file yet.
-        title: the name stored in the file.
         limit: file size in bytes at which the run stops, None for the file's default.
     """
 
@@ -123,7 +119,6 @@ class Look(Command):
     """Request the updates finished since the last bundle. Sent once per bundle, and when another group is shown.
 
     Attributes:
-        run_id: id of the run.
         group: index of the group whose completions are shown during sampling.
     """
 

@@ -13,10 +13,9 @@ from grpo_core.progress import Progress, unreported
 from grpo_core.questions import AnyAnswer, AnyQuestion, FirstAnswers, FixedAnswers
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
-from grpo_core.update_time import UpdateTime, UpdateTimeQuestion
+from grpo_core.update_time import UpdateTimeQuestion
 
 if TYPE_CHECKING:
-    from grpo_core.lm.answers import Answering
     from grpo_core.lm.learner import PolicyLearner
 
 
@@ -27,13 +26,14 @@ class AnsweringLearner:
         note: note for the user on how the run was resumed; empty if there is nothing to say.
     """
 
-    def __init__(self, learner: PolicyLearner[Any], answering: Answering, cancelled: Callable[[], bool]) -> None:
-        self._learner, self._answering, self._cancelled = learner, answering, cancelled
+    def __init__(self, learner: PolicyLearner[Any], cancelled: Callable[[], bool]) -> None:
+        from grpo_core.lm.answers import Answering
+
+        self._learner, self._answering, self._cancelled = learner, Answering(), cancelled
         self.note = continuation_note(learner)
 
     @property
     def settings(self) -> Settings:
-        """The settings of the next update."""
         return self._learner.settings
 
     @settings.setter
@@ -46,81 +46,64 @@ class AnsweringLearner:
     def __next__(self) -> Step:
         return next(self._learner)
 
-    def first_answers(self) -> FixedAnswers:
-        """Return the model's current answers to its fixed prompts. Called before the first update."""
-        rows = self._learner.watched_tokens()
-        return FixedAnswers(tokens=tuple(tuple(token for token in row if token >= 0) for row in rows.tolist()))
-
-    def update_time(self) -> UpdateTime:
-        """Return the time that an update takes on this machine. Called before the first update.
-
-        Raises:
-            GrpoError: for the built-in model, whose updates are quick.
-        """
-        if not self.settings.model.folder:
-            raise GrpoError(tr("Update times are measured only for models from folders."))
-        return folder_models().update_time(self._learner)
-
-    def ask(self, question: AnyQuestion, step: Step, earlier: Earlier) -> AnyAnswer:
+    def ask(self, question: AnyQuestion, step: Step | None, earlier: Earlier) -> AnyAnswer:
         """Answer a question about ``step``, on a copy of a character model, or on the model itself if it comes from
-        a folder.
+        a folder. Before the first update, ``step`` is None.
 
         Raises:
             GrpoError: it cannot be answered; the message says why.
         """
         if isinstance(question, FirstAnswers):
-            raise GrpoError(tr("The run already has an update; its answers before any training are recorded with it."))
+            if step is not None:
+                raise GrpoError(
+                    tr("The run already has an update; its answers before any training are recorded with it.")
+                )
+            rows = self._learner.watched_tokens()
+            return FixedAnswers(tokens=tuple(tuple(token for token in row if token >= 0) for row in rows.tolist()))
         if isinstance(question, UpdateTimeQuestion):
-            raise GrpoError(tr("The run already has an update; the time each update took is recorded with it."))
+            if step is not None:
+                raise GrpoError(tr("The run already has an update; the time each update took is recorded with it."))
+            if not self.settings.model.folder:
+                raise GrpoError(tr("Update times are measured only for models from folders."))
+            return folder_models().update_time(self._learner)
+        assert step is not None
         before = leading_to(earlier(step.step - 1), earlier) if step.step > 1 else []
         if step.settings.model.folder:
             return folder_models().answered(self._learner, origin(step.settings), question, step, before)
         return self._answering(question, step, before, self._cancelled)
 
 
-class LanguageModels:
-    """Creates the language models of one process. Only one is in memory at a time, with one copy for questions."""
+def devices(settings: Settings, resume: Step | None) -> tuple[str, ...]:
+    """Return descriptions of the devices that can compute models. If torch computes this run, it is imported, which
+    takes seconds.
+    """
+    from grpo_core.lm.engines import chosen_engine, torch_is_there
+    from grpo_core.lm.recorded_engine import TORCH
 
-    def __init__(self) -> None:
-        self._answering: Answering | None = None
+    if torch_is_there() if settings.model.folder else chosen_engine(settings, resume) == TORCH:
+        from grpo_core.lm import checkpoint
 
-    def devices(self, settings: Settings, resume: Step | None) -> tuple[str, ...]:
-        """Return descriptions of the devices that can compute models. If torch computes this run, it is imported, which
-        takes seconds.
-        """
-        from grpo_core.lm.engines import chosen_engine, torch_is_there
-        from grpo_core.lm.recorded_engine import TORCH
+        return tuple(checkpoint.devices())
+    count = os.cpu_count() or 1
+    text = plural("cpu ({cpu_count} core, with NumPy)", "cpu ({cpu_count} cores, with NumPy)", count)
+    return (text.format(cpu_count=count),)
 
-        if torch_is_there() if settings.model.folder else chosen_engine(settings, resume) == TORCH:
-            from grpo_core.lm.checkpoint import devices
 
-            return tuple(devices())
-        return (
-            plural(
-                "cpu ({cpu_count} core, with NumPy)", "cpu ({cpu_count} cores, with NumPy)", os.cpu_count() or 1
-            ).format(cpu_count=os.cpu_count() or 1),
-        )
+def answering_learner(
+    settings: Settings,
+    *,
+    resume: Step | None,
+    earlier: Earlier,
+    cancelled: Callable[[], bool],
+    progress: Callable[[Progress], None] = unreported,
+    group: Callable[[], int] = lambda: 0,
+) -> AnsweringLearner:
+    """Create a language model at its start, or at the end of ``resume`` (:func:`grpo_core.learners.learner`).
 
-    def learner(
-        self,
-        settings: Settings,
-        *,
-        resume: Step | None,
-        earlier: Earlier,
-        cancelled: Callable[[], bool],
-        progress: Callable[[Progress], None] = unreported,
-        group: Callable[[], int] = lambda: 0,
-    ) -> AnsweringLearner:
-        """Create a language model at its start, or at the end of ``resume`` (:func:`grpo_core.learners.learner`).
-
-        ``progress`` receives the progress of a long update, with the completions of ``group`` as they are sampled.
-        """
-        from grpo_core.lm.answers import Answering
-
-        if self._answering is None:
-            self._answering = Answering()
-        model = language_learner(settings, leading_to(resume, earlier), cancelled, progress, group)
-        return AnsweringLearner(model, self._answering, cancelled)
+    ``progress`` receives the progress of a long update, with the completions of ``group`` as they are sampled.
+    """
+    model = language_learner(settings, leading_to(resume, earlier), cancelled, progress, group)
+    return AnsweringLearner(model, cancelled)
 
 
 def continuation_note(learner: PolicyLearner[Any]) -> str:

@@ -15,12 +15,12 @@ from grpo_core.host.commands import Begin
 from grpo_core.host.run_output import RunOutput, Writers
 from grpo_core.learners import Earlier, Learner
 from grpo_core.metrics import metrics_of
-from grpo_core.questions import AnyAnswer, AnyQuestion, FirstAnswers, FixedAnswers, Replay
+from grpo_core.questions import AnyAnswer, AnyQuestion, FirstAnswers, Replay
 from grpo_core.record import Step
 from grpo_core.runs.library import Lineage
 from grpo_core.runs.run_file import RunReader
 from grpo_core.text import tr
-from grpo_core.update_time import UpdateTime, UpdateTimeQuestion
+from grpo_core.update_time import UpdateTimeQuestion
 
 TOGETHER = 0.008
 """Seconds during which updates are collected before their metrics are computed together: half a frame of the window."""
@@ -38,9 +38,7 @@ class Learners(Protocol):
 class Answers(Protocol):
     """A learner that can answer questions."""
 
-    def ask(self, question: AnyQuestion, step: Step, earlier: Earlier) -> AnyAnswer: ...
-    def first_answers(self) -> FixedAnswers: ...
-    def update_time(self) -> UpdateTime: ...
+    def ask(self, question: AnyQuestion, step: Step | None, earlier: Earlier) -> AnyAnswer: ...
 
 
 class LiveRun:
@@ -49,8 +47,6 @@ class LiveRun:
     After any exception, the run is at its last finished update.
 
     Attributes:
-        id: id of the run in commands and reports.
-        buffer: buffer that receives its updates.
         output: the file that the buffer's updates are written to.
         scalars: the metrics of the last update, None until an update has been computed here.
     """
@@ -68,7 +64,6 @@ class LiveRun:
 
     @property
     def head(self) -> int:
-        """Number of the last finished update."""
         return self._last.step if self._last is not None else 0
 
     def prepare(self) -> None:
@@ -100,16 +95,13 @@ class LiveRun:
                 if isinstance(question, Replay)
                 else tr("Only a language model can score a completion.")
             )
-        if isinstance(question, FirstAnswers) and not self.head:
-            return self._learner.first_answers()  # the first update records the same
-        if isinstance(question, UpdateTimeQuestion) and not self.head:
-            return self._learner.update_time()
+        if isinstance(question, (FirstAnswers, UpdateTimeQuestion)) and not self.head:
+            return self._learner.ask(question, None, self.earlier)
         answer = self._learner.ask(question, self.earlier(question.step), self.earlier)
         self.output.keep_answer(question, answer)
         return answer
 
     def earlier(self, number: int) -> Step:
-        """Read a recorded update of this run."""
         if self._last is not None and number == self._last.step:
             return self._last
         uncommitted = self.buffer.uncommitted(number)

@@ -48,20 +48,16 @@ class Pace:
         self.set_speed(speed)
 
     def set_speed(self, speed: float | None) -> None:
-        """Set the number of updates per second, above 0. None for as many as possible. Applies to the wait in
-        progress.
-        """
+        """Set the updates per second, above 0, or None for no limit. This applies to the wait in progress too."""
         began = self._due - self._interval
         self._interval = 1 / speed if speed else 0.0
         self._due = began + self._interval
 
     @property
     def limited(self) -> bool:
-        """Whether a speed is set, rather than as many updates as possible."""
         return self._interval > 0
 
     def restart(self) -> None:
-        """Make the next update due now."""
         self._due = self._clock()
 
     def delay(self) -> float:
@@ -132,9 +128,6 @@ class Loop:
 
     Its driver waits for commands for up to :meth:`rest` seconds, then calls :meth:`obey` and :meth:`advance`, until
     the loop has :attr:`ended`.
-
-    Attributes:
-        ended: whether a shutdown has been carried out.
     """
 
     def __init__(
@@ -143,9 +136,6 @@ class Loop:
         """Create a loop without a run.
 
         Args:
-            outlet: the receiver of results and reports.
-            learners: creates the learners of runs.
-            writers: creates the writers of run files.
             interrupted: whether to cancel the update in progress; called for every token and every pass.
             order: ``order`` of the last command that another loop carried out before this one.
         """
@@ -198,9 +188,7 @@ class Loop:
             self._report(reached=reached)
 
     def abandon(self) -> None:
-        """Write finished updates to disk after the window has ended. When the program is started again, it offers to
-        recover unclosed runs.
-        """
+        """Write finished updates to disk after the window has ended. The next start offers to recover unclosed runs."""
         if self._live is not None:
             with suppress(Exception):
                 self._live.output.commit()
@@ -289,7 +277,7 @@ class Loop:
         except GrpoError as error:
             self._outlet.answer(question, str(error))
         except Exception as error:
-            self._outlet.answer(question, failure_of(live, error).sentence)
+            self._outlet.answer(question, _unanswered(error))
 
     def _start(self, *, stepping: bool) -> None:
         if self._state is not State.RUNNING:
@@ -337,18 +325,27 @@ class Loop:
 
 
 def failure_of(live: LiveRun, error: Exception) -> Failure:
-    """Return ``error`` as the failure that stopped ``live``. An unexpected error is logged with its traceback."""
+    """Return ``error`` as the failure that stopped ``live``. An unexpected one is logged with its traceback."""
     if isinstance(error, GrpoError):
-        return Failure(run_id=live.id, sentence=str(error), step=live.head)
-    if is_out_of_memory(error):
+        sentence = str(error)
+    elif is_out_of_memory(error):
         sentence = tr(
             "The run was stopped after update {head}: memory is short. Every finished update is kept; close other "
             "programs, or choose fewer prompts or a smaller group, and run again."
         ).format(head=live.head)
-        return Failure(run_id=live.id, sentence=sentence, step=live.head)
-    logging.getLogger(__name__).error("unexpected error in a run", exc_info=error)
-    sentence = tr(
-        "The run was stopped after update {head} by an unexpected error ({name}: {error}). Every finished update is "
-        "kept; run again, or branch from an earlier update."
-    ).format(head=live.head, name=type(error).__name__, error=error)
+    else:
+        logging.getLogger(__name__).error("unexpected error in a run", exc_info=error)
+        sentence = tr(
+            "The run was stopped after update {head} by an unexpected error ({name}: {error}). Every finished update "
+            "is kept; run again, or branch from an earlier update."
+        ).format(head=live.head, name=type(error).__name__, error=error)
     return Failure(run_id=live.id, sentence=sentence, step=live.head)
+
+
+def _unanswered(error: Exception) -> str:
+    if is_out_of_memory(error):
+        return tr("The question could not be answered: memory is short. Close other programs, and ask again.")
+    logging.getLogger(__name__).error("unexpected error in a question", exc_info=error)
+    return tr("The question could not be answered because of an unexpected error ({name}: {error}).").format(
+        name=type(error).__name__, error=error
+    )

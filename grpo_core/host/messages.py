@@ -32,9 +32,7 @@ COMMANDS: dict[str, type[Command]] = {
 
 @lru_cache(maxsize=64)
 def cached_settings(text: str) -> Settings:
-    """Return settings parsed from JSON. Equal strings give the same cached object, so unchanged settings compare
-    quickly.
-    """
+    """Return settings parsed from JSON. Equal strings give the same object, so unchanged settings compare quickly."""
     return settings_from_json(text)
 
 

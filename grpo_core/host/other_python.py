@@ -47,7 +47,6 @@ class OtherPython:
     """A Python on this machine.
 
     Attributes:
-        path, version: its executable and version.
         libraries: versions of those of the required libraries that it has, by name.
         gpu: the version of CUDA or ROCm that its torch was built for, empty without one.
     """

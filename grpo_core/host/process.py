@@ -18,7 +18,7 @@ from grpo_core.child.wire import Message, readable, receive, send
 from grpo_core.config import Settings
 from grpo_core.host.buffer import Buffer
 from grpo_core.host.commands import Begin, Command, Pause
-from grpo_core.host.language import LanguageModels
+from grpo_core.host.language import answering_learner, devices
 from grpo_core.host.live_run import Learners
 from grpo_core.host.loop import Loop
 from grpo_core.host.messages import from_bundle, from_progress, from_report, to_command
@@ -71,32 +71,26 @@ class Outgoing:
             self._wanted = ""
 
     def report(self, report: Report) -> None:
-        """Send a report of a changed state."""
         self._flush()
         self.send(from_report(report))
 
     def answer(self, question: AnyQuestion, answer: AnyAnswer | str) -> None:
-        """Send the answer to a question, or an error message."""
         refused = isinstance(answer, str)
         text = answer if isinstance(answer, str) else answer.to_json()
         self.send({"is": "answer", "question": question.to_json(), "refused": refused, "answer": text})
 
     def tell(self, sentence: str) -> None:
-        """Send a message for the user."""
         self.send({"is": "note", "text": sentence})
 
     def progress(self, progress: Progress) -> None:
-        """Report the progress of the update."""
         if self._buffer is not None:
             self.send(from_progress(self._buffer.run_id, progress))
 
     def done(self, token: int) -> None:
-        """Report that a command has been carried out."""
         self._flush()
         self.send({"is": "done", "token": token})
 
     def send(self, message: Message) -> None:
-        """Send a message to the window."""
         send(self._connection, message)
 
     def _flush(self) -> bool:
@@ -181,18 +175,15 @@ class ProcessLearners:
 
     def __init__(self, outgoing: Outgoing) -> None:
         self._outgoing = outgoing
-        self._models: LanguageModels | None = None
         self._devices: tuple[str, ...] = ()
 
     def __call__(
         self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]
     ) -> Learner:
-        """Create a learner. See :func:`grpo_core.learners.learner`."""
         if not settings.is_language:
             return learner(settings, resume=resume, cancelled=cancelled)
-        models = self._models = self._models or LanguageModels()
         with self._loading("torch"):
-            self._devices = models.devices(settings, resume)
+            self._devices = devices(settings, resume)
         folder = settings.model.folder
         with self._loading(Path(folder).name, model=True) if folder else nullcontext(lambda: None) as loaded:
 
@@ -200,7 +191,7 @@ class ProcessLearners:
                 loaded()  # what asks whether to give up has been read
                 return cancelled()
 
-            return models.learner(
+            return answering_learner(
                 settings,
                 resume=resume,
                 earlier=earlier,
@@ -244,7 +235,6 @@ def serve(connection: Connection, make_learners: MakeLearners = ProcessLearners,
     """Run the process until the connection closes.
 
     Args:
-        connection: connection to the window, which sends commands.
         make_learners: creates the factory of learners; tests pass learners that misbehave.
         writers: creates the writers of run files; tests pass writers that fail.
     """

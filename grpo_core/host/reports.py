@@ -41,7 +41,6 @@ class Failure:
     """The reason why a run has stopped.
 
     Attributes:
-        run_id: id of the run.
         sentence: message that says what went wrong and what to do about it.
         step: number of the last finished update, from which the run can continue.
     """

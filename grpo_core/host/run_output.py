@@ -62,7 +62,6 @@ class RunOutput:
 
     Args:
         begin: names the file, and the buffer that the updates come from.
-        writers: creates the writer of the file.
     """
 
     def __init__(self, begin: Begin, writers: Writers) -> None:
@@ -72,7 +71,6 @@ class RunOutput:
 
     @property
     def is_open(self) -> bool:
-        """Whether a file is open for updates."""
         return self._writer is not None
 
     def catch_up(self) -> None:
@@ -181,9 +179,7 @@ class RunOutput:
 
     @contextmanager
     def _closing_on_error(self) -> Iterator[None]:
-        """Close the file if an error occurs in this context. It is reopened, and its updates counted, when the run
-        continues.
-        """
+        """Close the file after an error. It is reopened, and its updates counted, when the run continues."""
         try:
             yield
         except BaseException:

@@ -119,7 +119,6 @@ class Cluster(AbstractContextManager["Cluster"]):
         return None
 
     def _first(self, poll: Callable[[], None], patience: float) -> Message:
-        """Return the first message, which must come within ``patience`` seconds."""
         end = time.monotonic() + patience
         while (message := self._heard()) is None:
             poll()

@@ -105,7 +105,6 @@ class SlurmJobs:
 
 
 def _value(path: Path, name: str, kind: object, value: Any) -> Any:
-    """Convert ``value`` of the field ``name`` to the dataclass's type."""
     if kind == "tuple[str, ...]":
         if isinstance(value, list) and all(isinstance(one, str) for one in value):
             return tuple(value)

@@ -21,10 +21,9 @@ from grpo_core.experiments.digest import Digest, raced
 from grpo_core.experiments.ensemble import Ensemble, ensembles
 from grpo_core.experiments.language_ensemble import language_ensembles
 from grpo_core.experiments.repeats import repeated
-from grpo_core.host.language import LanguageModels
 from grpo_core.jobs import queue_cluster
 from grpo_core.jobs.cluster import Cluster
-from grpo_core.learners import nothing_earlier
+from grpo_core.learners import language_learner
 from grpo_core.packing import packed, unpacked
 from grpo_core.queue import queue
 from grpo_core.record import Step
@@ -49,9 +48,8 @@ def trained(points: Sequence[Settings], seeds: Sequence[int], updates: int, *, p
 
 def first_updates(points: Sequence[Settings], *, poll: Poll) -> Iterator[Step]:
     """Yield the first update of a language model at each of ``points``."""
-    models = LanguageModels()
     for settings in points:
-        yield next(models.learner(settings, resume=None, earlier=nothing_earlier, cancelled=given_up(poll)))
+        yield next(language_learner(settings, [], given_up(poll)))
 
 
 def ledger(*, poll: Poll) -> Iterator[dict[str, object]]:

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from grpo_core.errors import Cancelled, NonFiniteError, RunFileError
+from grpo_core.errors import NonFiniteError, RunFileError
 from grpo_core.host.language import continuation_note
-from grpo_core.learners import learner, never
+from grpo_core.learners import learner
 from grpo_core.metrics import metrics
 from grpo_core.queue.queue_plan import MANIFEST, Planned, Queue, axis, begin, end, planned, read
 from grpo_core.queue.queue_state import Result, RunStatus, results, run_status, trouble_beside, unfinished
@@ -25,7 +25,7 @@ from grpo_core.text import tr
 
 __all__ = [
     "Planned", "Progress", "Queue", "Result", "RunStatus",
-    "axis", "begin", "end", "messages", "planned", "read", "results", "run_status", "training", "unfinished", "work",
+    "axis", "begin", "end", "messages", "planned", "read", "results", "run_status", "training", "unfinished",
 ]  # fmt: skip # names, several per line
 
 
@@ -35,7 +35,6 @@ class Progress(NamedTuple):
     Attributes:
         place: index of the run in the queue.
         done: number of finished updates of that run.
-        scalars: the metrics of the update.
         left: estimated seconds until the queue is finished.
         trouble: why the run ends here, without another update; empty otherwise.
         note: on the first update of a resumed run, whether another engine continues it, or how far the replay differs;
@@ -50,32 +49,12 @@ class Progress(NamedTuple):
     note: str = ""
 
 
-def work(
-    folder: Path,
-    *,
-    cancelled: Callable[[], bool] = never,
-    progress: Callable[[Progress], None] = lambda report: None,
-) -> bool:
-    """Continue the queue in ``folder`` (see :func:`training`), and report to ``progress`` after every update.
-
-    Returns:
-        Whether all runs are finished.
-    """
-    try:
-        for report in training(folder, cancelled):
-            progress(report)
-    except Cancelled:
-        return False
-    return True
-
-
 def training(folder: Path, cancelled: Callable[[], bool]) -> Iterator[Progress]:
     """Continue the queue in ``folder`` from its files, and yield after every update.
 
     A run with a non-finite number ends there, with the error message in a file next to its own; the others continue.
 
     Args:
-        folder: folder of the queue.
         cancelled: called before every token and every pass.
 
     Raises:
@@ -156,7 +135,6 @@ class Pace:
 
     @property
     def left(self) -> float:
-        """Estimated seconds until the last update is finished."""
         return max(self._updates, 0) * (time.monotonic() - self._began) / max(self._done, 1)
 
     def lap(self) -> float:
@@ -165,7 +143,6 @@ class Pace:
         return self.left
 
     def give_up(self, updates: int) -> None:
-        """Remove updates that will not be computed from the estimate."""
         self._updates -= updates
 
 

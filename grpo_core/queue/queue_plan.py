@@ -29,7 +29,6 @@ class Planned:
     Attributes:
         file: name of its file in the folder.
         title: its title, such as “β 0.04, seed 7”.
-        settings: settings of the run from beginning to end.
     """
 
     file: str
@@ -59,10 +58,7 @@ def planned(settings: Settings, axes: Mapping[str, Sequence[Any]], seeds: Sequen
     seed, then all with the second, and so on.
 
     Args:
-        settings: the common settings.
         axes: dotted path of a setting -> its values.
-        seeds: seeds of the runs at every point of the grid.
-        updates: number of updates of each run.
 
     Raises:
         SettingsError: there is no such setting, a value is not allowed, or there would be too many runs.

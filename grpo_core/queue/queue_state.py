@@ -48,8 +48,6 @@ class Result(NamedTuple):
     """The series of a run of the queue so far.
 
     Attributes:
-        settings: settings of the run.
-        seed: seed of the run.
         measures: name of a series -> its values, (updates done,); entry i is update i + 1, NaN where not measured.
     """
 

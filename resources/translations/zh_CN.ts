@@ -9695,10 +9695,6 @@
         <translation>{title} 要到下一次更新才有自己的文件；请按“单步”，然后保存。</translation>
     </message>
     <message>
-        <source>The run was not opened.</source>
-        <translation>没有打开这个运行。</translation>
-    </message>
-    <message>
         <source>{title} can be looked at, but not continued: its last update does not include a policy.</source>
         <translation>{title} 可以查看，但不能继续：它的最后一次更新不包括策略。</translation>
     </message>
@@ -13410,6 +13406,14 @@
     <message>
         <source>The run was stopped after update {head} by an unexpected error ({name}: {error}). Every finished update is kept; run again, or branch from an earlier update.</source>
         <translation>运行在第 {head} 次更新之后因意外错误停止（{name}: {error}）。每一次完成的更新都会保留；请重新运行，或从较早的更新建立分支。</translation>
+    </message>
+    <message>
+        <source>The question could not be answered: memory is short. Close other programs, and ask again.</source>
+        <translation>无法回答这个提问：内存不足。请关闭其他程序，然后重新提问。</translation>
+    </message>
+    <message>
+        <source>The question could not be answered because of an unexpected error ({name}: {error}).</source>
+        <translation>由于意外错误（{name}: {error}），无法回答这个提问。</translation>
     </message>
     <message>
         <source>missing</source>

@@ -229,9 +229,9 @@ def _begin_again(driver: Driver) -> None:
     program = driver.program
     if (typed := program.window.focusWidget()) is not None:
         typed.clearFocus()  # commits a field's text to this run, not to the next test's
-    if program.workspace.mode.lesson:
+    if program.workspace.mode.takeover.lesson:
         program.part("teaching").lessons.player.leave()
-    if program.workspace.mode.presenting:
+    if program.workspace.mode.takeover.presenting:
         program.part("teaching").presenter.stop()
         driver.qtbot.waitUntil(lambda: not program.part("teaching").presenter.settling)
     program.player.rest()

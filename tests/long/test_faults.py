@@ -57,7 +57,7 @@ def driver(qtbot: QtBot, qapp: QApplication, home: Path) -> Iterator[Driver]:
 
 def child(driver: Driver) -> psutil.Process:
     """Return the process that trains."""
-    pid = driver.program.controller.worker.pid
+    pid = driver.program.controller.worker.host.pid
     assert pid is not None
     return psutil.Process(pid)
 

@@ -75,10 +75,7 @@ class RaceChoices(QWidget):
     cancelled = Signal()
 
     def __init__(self, table: QWidget, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
-        """Create the controls.
-
-        ``table`` is the button that shows the picture as a table; ``computed_on`` says where races can be computed.
-        """
+        """Create the controls. ``table`` is the button that shows the picture as a table."""
         super().__init__(parent)
         self.race, self.setup = QPushButton(), QPushButton(tr("Set up"))
         self.entries, self.peaks = PresetMenu(), QCheckBox(tr("Two peaks"))
@@ -149,7 +146,6 @@ class RaceChoices(QWidget):
         return box
 
     def plan(self, base: Settings) -> RacePlan:
-        """Return the race that the controls define, with the common settings ``base``."""
         return RacePlan(
             base=base.replace({"learner.mu": MU}) if self.passes.currentIndex() == 0 else base,
             own_mu=self.passes.currentIndex() == 2,

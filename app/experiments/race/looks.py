@@ -56,10 +56,8 @@ SHORT = {
 
 
 def look(name: str) -> LaneLook:
-    """Return the line style of an algorithm."""
     return LOOKS.get(name, ANY)
 
 
 def short(name: str) -> str:
-    """Return the label at the end of an algorithm's line."""
     return SHORT.get(name, name)

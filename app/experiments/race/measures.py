@@ -14,8 +14,6 @@ class Measure(NamedTuple):
     """A quantity that every algorithm of a race has after every update, for example the expected reward.
 
     Attributes:
-        title: displayed name.
-        help: one-sentence explanation.
         scale: its axis; None for the range from the worst to the best possible reward.
     """
 

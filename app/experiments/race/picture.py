@@ -28,8 +28,6 @@ def race_picture(
     """Return the results of a race so far as lines over updates or over the completions drawn.
 
     Args:
-        results: the results.
-        measure: a key of ``MEASURES``.
         samples: whether the x axis counts completions.
         chosen: the algorithm for which one seed is drawn; the bands of the other algorithms are dimmed.
         place: index of that seed; None for no seed.

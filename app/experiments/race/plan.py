@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from app.jobs.jobs import Jobs
-from app.jobs.runner import Poll
 from grpo_core.bandit.tasks import TASKS
 from grpo_core.config import BanditTask, Objective, Settings
 from grpo_core.config.presets import nearest_preset
@@ -98,14 +97,11 @@ class RacePlan:
         return self.base.replace({**changes, **(LOCAL_PEAK if self.local_peak else {})})
 
     def differing(self) -> dict[str, str]:
-        """Return what distinguishes each algorithm apart from its objective, by the name of the algorithm.
-
-        See :func:`grpo_core.experiments.race.differing`.
-        """
+        """Return what else distinguishes each algorithm, by name (:func:`grpo_core.experiments.race.differing`)."""
         settings = self.settings
         return differing({name: entered(settings, name, self.fairness, own_mu=self.own_mu) for name in self.names})
 
-    def digests(self, jobs: Jobs, poll: Poll) -> Iterator[Digest]:
+    def digests(self, jobs: Jobs, poll: Callable[[], None]) -> Iterator[Digest]:
         """Yield the results of one algorithm after another, computed through ``jobs``.
 
         Raises:

@@ -23,7 +23,6 @@ def status_text(controller: ExperimentController[RaceResults], wanted: RacePlan,
     """Return a message about the most urgent aspect of the state of a race.
 
     Args:
-        controller: the controller that computes the race.
         wanted: the race that the controls currently define.
         remark: a message about settings of the run that a race cannot use.
         settling: whether a new race is about to start automatically.

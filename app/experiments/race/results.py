@@ -57,7 +57,6 @@ class RaceResults(ExperimentResults):
     """The results of a race, added one algorithm at a time.
 
     Attributes:
-        plan: the race.
         digests: name of an algorithm -> summary of its runs, in the order of computation.
     """
 
@@ -68,12 +67,10 @@ class RaceResults(ExperimentResults):
 
     @property
     def lanes(self) -> dict[str, Ensemble]:
-        """Name of an algorithm -> its runs."""
         return {name: digest.runs for name, digest in self.digests.items()}
 
     @property
     def running(self) -> str:
-        """The algorithm being computed, or an empty string if there is none."""
         return "" if self.complete else self.plan.names[self.count]
 
     @property
@@ -111,12 +108,10 @@ class RaceResults(ExperimentResults):
 
     @cached_property
     def outcome(self) -> tuple[Claim[Trained], ...]:
-        """The main claims about a complete race."""
         return outcome(self.trained)
 
     @cached_property
     def details(self) -> tuple[Claim[Trained], ...]:
-        """Further claims about a complete race."""
         return details(self.trained)
 
     @cached_property

@@ -28,7 +28,6 @@ class RaceStanding(TableTwin):
         self.sortByColumn(REWARD, Qt.SortOrder.DescendingOrder)
 
     def show_all(self, on: bool) -> None:
-        """Set whether to show every column that fits, or only the first ones."""
         if on != self._all:
             self._all = on
             self.fit()

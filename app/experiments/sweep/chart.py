@@ -28,7 +28,6 @@ class SweepChart(LineChart):
     Attributes:
         axis: meaning of x: "grid" for positions of the grid; "updates" for training, where clicks and arrow keys
             move the cursor as in other charts; "measure" otherwise.
-        grid: the grid of the sweep.
         rows: number of values of the second setting.
         place, row: the position and the row selected by the user.
 

@@ -62,7 +62,6 @@ class SweepChoices(QWidget):
     """The two rows of controls that define a sweep, start it, and select what is shown.
 
     Attributes:
-        choice: what the controls currently define.
         language: whether that is a sweep of the language model.
 
     Signals:
@@ -82,7 +81,6 @@ class SweepChoices(QWidget):
     real_wanted = Signal()
 
     def __init__(self, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
-        """Create the controls. ``computed_on`` says where sweeps can be computed."""
         super().__init__(parent)
         self.choice, self.language = SweepChoice(), False
         self._other = LANGUAGE
@@ -171,7 +169,6 @@ class SweepChoices(QWidget):
     # -- what it shows -----------------------------------------------------------------------------------------------
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale. Both rows become as high as their content."""
         if (theme, scale) != self._look:
             self._look = theme, scale
             apply_style(self, theme.font("small", scale))
@@ -210,7 +207,6 @@ class SweepChoices(QWidget):
 
     @property
     def view_wanted(self) -> str:
-        """The selected view."""
         return str(self.view.currentData() or FINAL)
 
     @property
@@ -220,7 +216,6 @@ class SweepChoices(QWidget):
 
     @property
     def measure_wanted(self) -> str:
-        """The selected measure."""
         return ("kl", "reward")[max(self.measure.currentIndex(), 0)]
 
     def turn_to(self, *, language: bool) -> None:
@@ -297,7 +292,6 @@ class SweepChoices(QWidget):
     # -- input -------------------------------------------------------------------------------------------------------
 
     def choose(self, **changes: object) -> None:
-        """Change the fields of the choice named in ``changes``."""
         self.choice = replace(self.choice, **changes)  # type: ignore[arg-type]
         self.show_choice()
         self.chosen.emit()
@@ -323,7 +317,6 @@ class SweepChoices(QWidget):
 
     @Slot()
     def _on_numbers(self) -> None:
-        """Apply the values, seeds and updates typed into their fields."""
         try:
             over, across = self.choice.over, self.choice.across
             if self.over_values.text() != over.text:
@@ -342,13 +335,11 @@ class SweepChoices(QWidget):
 
 
 def apply_style(widget: QWidget, font: QFont) -> None:
-    """Set one font on a widget and all its children."""
     for part in (widget, *widget.findChildren(QWidget)):
         part.setFont(font)
 
 
 def entry(title: str) -> QLineEdit:
-    """Return a one-line text field."""
     made = QLineEdit()
     made.setAccessibleName(title)
     made.setToolTip(plain_tip(title))

@@ -32,7 +32,6 @@ class SweepController(ExperimentController[SweepResults]):
 
     @property
     def sweep(self) -> Sweep | None:
-        """The sweep shown."""
         return self.results.sweep if self.results is not None else None
 
     def compute(self, sweep: Sweep) -> None:
@@ -56,10 +55,7 @@ class SweepController(ExperimentController[SweepResults]):
         self.start(SweepResults(sweep), make)
 
     def exchange(self, results: SweepResults | None) -> SweepResults | None:
-        """Show ``results``, those of another kind of run, and return the ones shown before.
-
-        A sweep that is still being computed is cancelled.
-        """
+        """Cancel a sweep, show ``results`` of another kind of run, and return those shown before."""
         self.cancel()
         before, self.results, self.problem = self.results, results, ""
         self.changed.emit()

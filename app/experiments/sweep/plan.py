@@ -58,7 +58,6 @@ class Swept:
 
     @property
     def title(self) -> str:
-        """Displayed name of the setting."""
         return title_of(self.path)
 
     @property
@@ -78,7 +77,6 @@ class Swept:
 
     @property
     def places(self) -> GridAxis:
-        """The axis along which the values are evenly spaced."""
         return GridAxis(self.values)
 
     def named(self, value: Any) -> str:
@@ -119,7 +117,6 @@ class Sweep:
     """Definition of a sweep. Equal definitions lead to equal numbers.
 
     Attributes:
-        base: settings common to all runs.
         over: the setting along the axis.
         across: a second swept setting, or None.
         seeds: S; the seeds are 0 to S - 1.
@@ -172,16 +169,12 @@ class Sweep:
             return [(i, j) for j, i in product(rows, columns)]
         return list(product(columns, rows))
 
-    def point(self, place: int, row: int = 0) -> Settings:
-        """Return the settings of one point.
+    def at(self, value: Any, row: int = 0) -> Settings:
+        """Return the settings for any value of the first setting.
 
         Raises:
             SettingsError: the two values are incompatible.
         """
-        return self.at(self.over.values[place], row)
-
-    def at(self, value: Any, row: int = 0) -> Settings:
-        """Return the settings for any value of the first setting."""
         changes = self.over.changes(value)
         if self.across is not None:
             changes |= self.across.changes(self.across.values[row])
@@ -189,7 +182,7 @@ class Sweep:
 
     def points(self) -> list[Settings]:
         """Return the settings of every point, in the order of ``keys``."""
-        return [self.point(*key) for key in self.keys]
+        return [self.at(self.over.values[place], row) for place, row in self.keys]
 
 
 def title_of(path: str) -> str:

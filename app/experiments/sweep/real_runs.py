@@ -25,8 +25,6 @@ class RealRun:
     """A run trained by TRL.
 
     Attributes:
-        settings: settings of the run.
-        updates: number of its updates.
         kl, reward: the KL estimated from the samples of the last update, in nats, and the mean reward of these samples;
             NaN if the trace has none.
     """
@@ -54,7 +52,6 @@ class RealRuns:
     """The runs of a sweep of real training for which there are traces.
 
     Attributes:
-        folder: folder of the sweep.
         runs: the runs, in the order of the sweep.
     """
 
@@ -77,7 +74,6 @@ class RealRuns:
         return pairs[:, 0], pairs[:, 1]
 
     def points(self, grid: GridAxis, path: str, measure: str) -> PointSet:
-        """Return the marks of the runs."""
         x, y = self.placed(grid, path, measure)
         return PointSet(name="real", meaning=MEANING, marker="d", size=8, filled=False, x=x, y=y, z=14)
 
@@ -89,7 +85,6 @@ class RealRuns:
         return Line(name="real", title=REAL, meaning=MEANING, style=Qt.PenStyle.NoPen, x=places, y=medians)
 
     def tags(self, grid: GridAxis, path: str, measure: str) -> list[Tag]:
-        """Return the label next to the last mark."""
         x, y = self.placed(grid, path, measure)
         return [Tag(REAL, float(x[-1]), float(y[-1]), MEANING, above=True)] if len(x) else []
 

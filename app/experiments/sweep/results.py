@@ -37,7 +37,6 @@ class SweepResults(ExperimentResults):
     """The results of a sweep, added point by point.
 
     Attributes:
-        sweep: the definition of the sweep.
         done: (position, row) -> the runs of that point.
     """
 
@@ -74,13 +73,12 @@ class SweepResults(ExperimentResults):
         return self._final[key]
 
     def optimum(self, row: int = 0) -> dict[str, np.ndarray]:
-        """Return the theoretical optimum along the axis. See :func:`theory.optimum`."""
+        """Return the theoretical optimum along the axis (:func:`theory.optimum`)."""
         if row not in self._optimum:
             self._optimum[row] = theory.optimum(self.sweep, row)
         return self._optimum[row]
 
     def has_optimum(self) -> bool:
-        """Return whether theory provides an optimum anywhere on the axis."""
         return any(len(self.optimum(row)["place"]) for row in range(len(self.sweep.rows)))
 
 

@@ -78,7 +78,6 @@ class SweepRunRow(QWidget):
             widget.hide()  # the first sweep determines which buttons apply
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale."""
         if (theme, scale) != self._look:
             self._look = theme, scale
             apply_style(self, theme.font("small", scale))
@@ -87,7 +86,6 @@ class SweepRunRow(QWidget):
 
     @property
     def place(self) -> int:
-        """Index of the selected seed."""
         return int(self.seed.currentData() or 0)
 
     def say(self, sentence: str) -> None:
@@ -140,10 +138,7 @@ class SweepRunRow(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Adapt the row to its width.
-
-        In a narrow panel, the field for the seed is hidden and buttons have short labels.
-        """
+        """Hide the field for the seed and shorten the labels in a narrow panel."""
         self.seed.setVisible(self._opens and not self._narrow)
         for button, text in zip((self.known, self.back, self.now), SHORT if self._narrow else LONG, strict=True):
             button.setText(text)

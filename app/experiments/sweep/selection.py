@@ -45,7 +45,6 @@ class SweepSelection(QObject):
     Attributes:
         x: the position on the grid, anywhere between the first and the last.
         row: the index of the second setting's value.
-        grid: the grid of the sweep shown.
         late: whether the display has been behind the selection for a while.
         shown: the newest runs, or None; while ``behind``, possibly only the beginning of those at the selection.
         problem: message that says why there are no runs at the selection; empty if there are.
@@ -95,7 +94,6 @@ class SweepSelection(QObject):
 
     @property
     def value(self) -> Any:
-        """The value of the swept setting at the selection."""
         return self.grid.value(self.x)
 
     def put(self, x: float, row: int) -> None:
@@ -129,7 +127,6 @@ class SweepSelection(QObject):
         self.put(self.x, self.row)
 
     def close(self) -> None:
-        """Cancel the computation of the last selected position."""
         self._timer.stop()
         self._wanted = self._computing = None
         self._runner.close()
@@ -162,7 +159,6 @@ class SweepSelection(QObject):
         self._announce()
 
     def _announce(self) -> None:
-        """Emit ``changed`` after a change of the runs."""
         self.late = False
         if self.behind:
             self._timer.start()

@@ -38,9 +38,7 @@ class SweepState:
         results: the results so far; None before the first sweep.
         grid: the grid of the sweep, or of the run if there is no sweep.
         x, row: the selected position and row.
-        own: the data of the current run.
         runs: the runs at the selected position; None if there are none.
-        over: the swept setting.
         real: runs of a sweep of real training to show in the charts, or None.
     """
 

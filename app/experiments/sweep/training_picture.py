@@ -75,7 +75,6 @@ def _training_reading(state: SweepState, measure: str, update: int) -> list[tupl
 
 
 def training_title(state: SweepState, measure: str) -> str:
-    """Return the title of the chart over training: the measure and the selected value."""
     if state.runs is None or state.results is None:
         return tr("{measure} over training").format(measure=TITLES[measure])
     sweep = state.results.sweep
@@ -94,12 +93,10 @@ def _courses(state: SweepState, measure: str) -> list[tuple[str, Spread]]:
 
 
 def _line(spread: Spread, measure: str, **look: Any) -> Line:
-    """Return the line of a measure over updates, with its band."""
     return Line(meaning=measure, style=SOLID, **look).over(np.arange(len(spread.middle), dtype=float), *spread)
 
 
 def _value(runs: Ensemble, sweep: Sweep) -> object:
-    """Return the value that the swept setting has in these runs."""
     if sweep.over.path != ESTIMATOR:
         return runs.settings.get(sweep.over.path)
     return next((v for v in sweep.over.values if not runs.settings.differences(sweep.at(v))), "")

@@ -200,7 +200,6 @@ class SweepViews(QWidget):
         table.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def set_stale(self, results: bool, course: bool) -> None:
-        """Dim the charts that are out of date."""
         for chart in self.twins:
             chart.set_stale(course if chart is self.training else results)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,6 @@ from typing import TypeAlias
 import numpy as np
 
 from app.examples import EXAMPLES, TITLES, example
-from app.jobs.runner import Poll
 from grpo_core.errors import RunFileError
 from grpo_core.runs import library
 from grpo_core.runs.reader import RunReader
@@ -41,7 +40,7 @@ Previews: TypeAlias = dict[str, list[Preview]]
 """The user's ``own`` runs, newest first, and the ``examples`` that are shipped with the program."""
 
 
-def previews(folder: Path, poll: Poll) -> Iterator[Previews]:
+def previews(folder: Path, poll: Callable[[], None]) -> Iterator[Previews]:
     """Yield the most recently written runs in ``folder`` and the examples, once.
 
     Broken runs, and those without an update, are left out.

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
+from app.jobs.runner import Poll
 from app.messages.message import Severity
-from app.sessions.file_task import FileTasks, TaskPoll
-from grpo_core.errors import Cancelled, GrpoError
+from app.sessions.file_task import FileTasks
+from grpo_core.errors import GrpoError
 from grpo_core.host.other_python import requirements
 from grpo_core.text import tr
 from grpo_core.trainers.hf.folder import ModelFiles
@@ -39,15 +40,11 @@ class ModelFolders(FileTasks):
         title = tr("Reading the model in {name}").format(name=path.name)
         self.start(title, partial(self._looked_at, path), self._on_looked_at)
 
-    def _looked_at(self, path: Path, cancelled: TaskPoll) -> tuple[ModelFiles, str]:
+    def _looked_at(self, path: Path, poll: Poll) -> tuple[ModelFiles, str]:
         """Return the model's files and a note on ignored generation settings, if it fits into memory."""
         other = self._program.pythons.usable(requirements(str(path)), gpu=False)
         if other is None and any(find_spec(name) is None for name in ("torch", "transformers", "peft")):
             raise GrpoError(NO_TRANSFORMERS)
-
-        def poll() -> None:
-            if cancelled():
-                raise Cancelled(tr("Reading {name} was cancelled.").format(name=path.name))
 
         files, ignored = read_model(self._program.workspace.readers, path, poll=poll)
         require_space(files, files.settings)

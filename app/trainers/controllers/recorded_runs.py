@@ -226,7 +226,7 @@ def _read(
     cache: SeriesCache,
     columns: str,
     remembered: Callable[[str], str],
-    cancelled: Callable[[], bool],
+    poll: Callable[[], None],
 ) -> RecordedRun | Refusal | None:
     """Return the run at ``path``, with its last update decoded and cached results loaded.
 
@@ -234,10 +234,6 @@ def _read(
     cannot be opened is tried once more with what is ``remembered`` of its columns.
     """
     from grpo_core.trainers.columns import is_table, key_of
-
-    def poll() -> None:
-        if cancelled():
-            raise Cancelled(tr("Reading {name} was cancelled.").format(name=path.name))
 
     try:
         return _opened(readers, path, cache, columns, poll)
@@ -248,7 +244,7 @@ def _read(
         if not found:
             raise
         if not columns and (known := remembered(key_of(found))):
-            return _read(readers, path, cache, known, remembered, cancelled)
+            return _read(readers, path, cache, known, remembered, poll)
         return str(error), found
 
 

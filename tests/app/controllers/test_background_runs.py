@@ -31,6 +31,7 @@ from grpo_core.queue import queue as runs
 from grpo_core.runs.run_file import RunReader
 from tests.app.conftest import Driver, make, take_down
 from tests.app.stories.hands import activate, panel, type_into
+from tests.core.experiments.queues import work
 
 TINY = language_settings().replace(
     {
@@ -215,7 +216,7 @@ def test_what_cannot_be_shown_or_worked_on_is_said(driver: Driver, tmp_path: Pat
     assert "does not contain a queue of runs" in driver.messages[0]
     queue = runs.planned(Settings(), {"objective.beta": [0.0]}, range(1), 5)
     runs.begin(tmp_path, queue)
-    assert runs.work(tmp_path)
+    assert work(tmp_path)
     (tmp_path / queue.runs[0].file).write_bytes(b"no run" * 99)
     driver.program.background_runs.open(tmp_path)
     driver.qtbot.waitUntil(lambda: len(driver.messages) > 1)

@@ -283,7 +283,7 @@ def test_the_first_screen_leaves_the_lesson_so_that_no_key_moves_it_unseen(
     lessons.open("one_update")
     driver.qtbot.waitUntil(lambda: not lessons.player.busy)
     panel = home(driver)
-    assert not lessons.is_open and not driver.program.workspace.mode.lesson
+    assert not lessons.is_open and not driver.program.workspace.mode.takeover.lesson
     assert window.focusWidget() is panel.doors[0] and panel.isVisible()
     QTest.keyClick(panel.doors[0], Qt.Key.Key_Right)
     QTest.keyClick(panel.doors[1], Qt.Key.Key_Return)

@@ -25,7 +25,7 @@ def test_the_controls_ask_for_runs_and_know_the_devices(driver: Driver) -> None:
     controls = driver.program.window.panels.of(registry.CONTROLS)
     controls.kind_wanted.emit(0)
     assert len(driver.program.workspace.runs) == 2
-    assert controls.devices() == driver.program.controller.worker.devices
+    assert controls.devices() == driver.program.controller.worker.host.devices
 
 
 @pytest.mark.parametrize("spec", [registry.COMPARISON, registry.KL_OVER_BETA], ids=lambda spec: spec.id)

@@ -12,6 +12,7 @@ import pytest
 from PySide6.QtWidgets import QFileDialog
 
 from app.examples import example
+from app.jobs.runner import Poll
 from app.panel_registry import EVOLUTION, EXPLAIN
 from app.sessions import file_task
 from app.widgets.panel import in_window
@@ -103,7 +104,7 @@ def test_a_disk_that_never_answers_is_left_behind_after_some_seconds_and_the_nex
 def test_the_program_ends_though_a_disk_does_not_answer(
     driver: Driver, disk: SlowDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_task.FileTask.wait, "__defaults__", (0.05,))
+    monkeypatch.setattr("app.jobs.runner.DEAF_SECONDS", 0.05)
     driver.program.runs.open_path(a_run(tmp_path / "remote.grpo"))
     driver.qtbot.waitUntil(disk.asked.is_set)
     driver.program.shutdown.close()
@@ -114,12 +115,12 @@ def test_opening_can_be_cancelled_between_two_series_and_says_how_far_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = a_run(tmp_path / "long.grpo")
-    poll = file_task.TaskPoll()
+    poll = Poll()
     told: list[float] = []
     monkeypatch.setattr(poll, "tell", told.append)
     RunHandle.open(path, poll).close_file()
     assert told == sorted(told) and 0.9 < told[-1] < 1
-    poll.set()
+    poll.stopped = True
     with pytest.raises(Cancelled):
         RunHandle.open(path, poll)
 

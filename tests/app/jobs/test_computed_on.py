@@ -26,8 +26,8 @@ from app.jobs.queue import BackgroundQueue, QueueState
 from app.settings.preferences import load_preferences
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError
-from grpo_core.queue import queue
 from tests.app.conftest import Driver, make, take_down
+from tests.core.experiments.queues import work
 from tests.core.experiments.test_cluster import curves, small_queue, started
 from tests.core.experiments.test_packing import assert_equal
 
@@ -169,7 +169,7 @@ def test_repeats_come_from_the_cluster(qtbot: QtBot, there: str, jobs: Jobs) -> 
 def test_a_queue_is_trained_on_the_cluster(qtbot: QtBot, there: str, tmp_path: Path) -> None:
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
     small_queue(here)
-    queue.work(here)
+    work(here)
     choice = ComputedOn(Jobs())
     choice.choose(on_cluster=True, address=there)
     background = BackgroundQueue(choice)

@@ -92,3 +92,20 @@ def test_an_experiment_that_does_not_hear_that_it_was_given_up_is_left_behind(
     runner.close()
     assert not answered.is_set() and not runner.busy
     answered.set()
+
+
+def test_one_that_is_asked_to_stop_is_waited_for_and_what_it_still_does_arrives(qtbot: QtBot, runner: Runner) -> None:
+    told: list[object] = []
+    asked = Event()
+
+    def unhurried(poll: Poll) -> Iterator[object]:
+        asked.wait(60)
+        yield "done"
+
+    runner.arrived.connect(told.append)
+    runner.start(unhurried)
+    assert runner.poll is not None
+    with qtbot.waitSignal(runner.ended) as ended:
+        runner.poll.stopped = True
+        asked.set()
+    assert told == ["done"] and "Cancelled" in ended.args[0] and not runner.busy

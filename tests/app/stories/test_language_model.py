@@ -152,7 +152,7 @@ def test_a_branch_goes_on_from_the_past_with_other_settings(driver: Driver) -> N
 def test_a_killed_model_is_told_and_run_loads_it_again(driver: Driver) -> None:
     quick(driver)
     run(driver, 2)
-    pid = driver.program.controller.worker.pid
+    pid = driver.program.controller.worker.host.pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     driver.qtbot.waitUntil(lambda: any("killed by signal 9" in message for message in driver.messages))
@@ -166,7 +166,7 @@ def test_without_torch_it_learns_and_answers_all_the_same(without_torch: Path, d
     quick(driver)
     run(driver, 3)
     program = driver.program
-    (device,) = program.controller.worker.devices
+    (device,) = program.controller.worker.host.devices
     assert "NumPy" in device
     step = program.workspace.view.step.step
     assert step is not None and step.step == 3 and engine_of(step) == NUMPY

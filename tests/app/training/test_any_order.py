@@ -147,18 +147,18 @@ class AnythingWithKills(Anything):
     @rule()
     def kill(self) -> None:
         self.pause()
-        if self.trainer.worker.pid is not None:
-            before = self.trainer.worker.pid
+        if self.trainer.worker.host.pid is not None:
+            before = self.trainer.worker.host.pid
             os.kill(before, signal.SIGKILL)
-            self.qtbot.waitUntil(lambda: self.trainer.worker.pid != before)
+            self.qtbot.waitUntil(lambda: self.trainer.worker.host.pid != before)
 
     @rule()
     def kill_while_it_runs(self) -> None:
         self.trainer.run(None)
-        if self.trainer.worker.pid is not None:
-            before = self.trainer.worker.pid
+        if self.trainer.worker.host.pid is not None:
+            before = self.trainer.worker.host.pid
             os.kill(before, signal.SIGKILL)
-            self.qtbot.waitUntil(lambda: self.trainer.worker.pid != before)
+            self.qtbot.waitUntil(lambda: self.trainer.worker.host.pid != before)
         self.pause()  # pressed Run may have been heard by the next process alone
 
 

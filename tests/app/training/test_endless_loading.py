@@ -36,14 +36,9 @@ def sentences(trainer: Trainer) -> list[str]:
 def load(trainer: Trainer, path: Path) -> int:
     """Begin the run whose model does not finish loading. Returns the id of its process."""
     trainer.begin(ENDLESS, path)
-
-    def loads() -> bool:
-        host = trainer.worker.host
-        return host is not None and host.phase is Phase.LOADING_MODEL
-
-    trainer.qtbot.waitUntil(loads, timeout=40_000)
-    assert trainer.worker.pid is not None
-    return trainer.worker.pid
+    trainer.qtbot.waitUntil(lambda: trainer.worker.host.phase is Phase.LOADING_MODEL, timeout=40_000)
+    assert trainer.worker.host.pid is not None
+    return trainer.worker.host.pid
 
 
 def check_trains(trainer: Trainer, path: Path) -> None:
@@ -58,7 +53,7 @@ def test_a_new_run_begins_in_another_process(trainer: Trainer, sentences: list[s
     stuck = load(trainer, tmp_path / "a.grpo")
     trainer.begin(Settings(), tmp_path / "b.grpo")
     check_trains(trainer, tmp_path / "b.grpo")
-    assert trainer.worker.pid != stuck
+    assert trainer.worker.host.pid != stuck
     assert [GAVE_UP in sentence for sentence in sentences] == [True]
     assert trainer.failures == []
     assert not (tmp_path / "a.grpo").exists()
@@ -92,7 +87,7 @@ def test_a_pause_waits_and_is_told_how_long_it_has_been(trainer: Trainer, senten
     trainer.pause()
     trainer.qtbot.waitUntil(lambda: bool(sentences))
     assert "“endless model” has been loading for" in sentences[0]
-    assert trainer.state is State.PREPARING and trainer.worker.pid == stuck
+    assert trainer.state is State.PREPARING and trainer.worker.host.pid == stuck
 
 
 def test_a_model_that_is_waited_for_has_a_deadline_and_the_sentence_names_it(

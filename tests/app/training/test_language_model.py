@@ -68,7 +68,7 @@ def started(trainer: Trainer, path: Path, settings: Settings = SMALL) -> Trainer
 
 def test_it_is_the_run_that_one_process_alone_would_make(shared: Trainer, folder: Path) -> None:
     trainer = started(shared, folder / "run.grpo")
-    assert trainer.worker.devices[0].startswith("cpu")
+    assert trainer.worker.host.devices[0].startswith("cpu")
     trainer.run(4)
     until(trainer, State.PAUSED)
     assert trainer.commit(5)
@@ -87,8 +87,8 @@ def test_a_killed_process_leaves_a_whole_run_that_goes_on(make_trainer: MakeTrai
     trainer = started(make_trainer(learners=None), path)
     trainer.run(None)
     trainer.qtbot.waitUntil(lambda: trainer.head >= 4)
-    assert trainer.worker.pid is not None
-    os.kill(trainer.worker.pid, signal.SIGKILL)
+    assert trainer.worker.host.pid is not None
+    os.kill(trainer.worker.host.pid, signal.SIGKILL)
     until(trainer, State.FAILED)
     (failure,) = trainer.failures
     assert "process has ended unexpectedly (killed by signal 9)" in failure.sentence
@@ -111,7 +111,7 @@ def test_a_killed_process_leaves_a_whole_run_that_goes_on(make_trainer: MakeTrai
 def test_closing_gives_up_the_update_in_progress_within_a_token(make_trainer: MakeTrainer, tmp_path: Path) -> None:
     large = SMALL.replace({"task.prompts": 64, "learner.group_size": 64})
     trainer = started(make_trainer(learners=None), tmp_path / "run.grpo", large)
-    child, head = psutil.Process(trainer.worker.pid), trainer.head
+    child, head = psutil.Process(trainer.worker.host.pid), trainer.head
     trainer.run(None)
     trainer.qtbot.waitUntil(lambda: child.cpu_percent() > 1)
     assert trainer.shutdown(60)

@@ -44,7 +44,7 @@ def test_a_language_model_runs_in_the_chosen_python_and_a_bandit_in_this_program
         trainer.run(2)
         trainer.until(State.PAUSED)
         trainer.until_head(2)
-        pids.append(trainer.worker.pid)
+        pids.append(trainer.worker.host.pid)
     assert not trainer.failures
     assert closed == ["a", "b", "c"]
     assert pids[1] == pids[2] and len({*pids}) == 3
@@ -75,7 +75,7 @@ def test_a_process_that_ends_there_at_once_fails_its_run_alone(make_trainer: Mak
     trainer.begin(Settings(), tmp_path / "b.grpo")
     trainer.run(2)
     trainer.until(State.PAUSED)
-    assert trainer.head == 2 and not trainer.worker.in_this_process
+    assert trainer.head == 2 and not trainer.worker.host.is_here
 
 
 def test_a_python_that_has_vanished_is_named_and_the_run_starts_in_this_program(
@@ -85,5 +85,5 @@ def test_a_python_that_has_vanished_is_named_and_the_run_starts_in_this_program(
     trainer.begin(SMALL, tmp_path / "a.grpo")
     trainer.run(1)
     trainer.until(State.PAUSED)
-    assert trainer.head == 1 and not trainer.worker.in_this_process
+    assert trainer.head == 1 and not trainer.worker.host.is_here
     assert len(trainer.sentences) == 1 and "/nowhere/python3" in trainer.sentences[0]

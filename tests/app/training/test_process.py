@@ -37,10 +37,10 @@ def written_to(path: Path) -> list[int]:
 
 def kill(trainer: Trainer) -> None:
     """End the run's process as the system does when memory is short."""
-    pid = trainer.worker.pid
+    pid = trainer.worker.host.pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
-    trainer.qtbot.waitUntil(lambda: trainer.worker.pid != pid)
+    trainer.qtbot.waitUntil(lambda: trainer.worker.host.pid != pid)
 
 
 def test_the_process_of_a_bandit_imports_neither_torch_nor_qt(
@@ -59,9 +59,9 @@ def test_the_process_of_a_bandit_imports_neither_torch_nor_qt(
 
 def test_the_process_is_started_ahead_of_the_first_run_when_that_is_asked_for(make_trainer: MakeTrainer) -> None:
     trainer = make_trainer(learners=None, process=serve)
-    assert trainer.worker.pid is None, "nothing is started by itself"
+    assert trainer.worker.host.pid is None, "nothing is started by itself"
     trainer.warm_up()
-    trainer.qtbot.waitUntil(lambda: trainer.worker.pid is not None)
+    trainer.qtbot.waitUntil(lambda: trainer.worker.host.pid is not None)
     assert trainer.state is State.IDLE
 
 
@@ -163,7 +163,7 @@ def test_a_process_that_is_stopped_is_ended_when_it_does_not_hear_of_a_pause(
     trainer.begin(Settings(), path)
     trainer.run(None)
     trainer.until_head(1)
-    pid = trainer.worker.pid
+    pid = trainer.worker.host.pid
     assert pid is not None
     monkeypatch.setattr(deadlines, "PATIENCE", 0.2)
     monkeypatch.setattr(deadlines, "QUIET", 4.0)
@@ -278,7 +278,7 @@ controller.run(None)
 while controller.head < 1:
     application.processEvents()
     controller.look()
-print(controller.worker.pid, flush=True)
+print(controller.worker.host.pid, flush=True)
 while True:
     application.processEvents()
     controller.look()

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.workspace import series_reading
+from app.jobs.runner import Poll
 from app.workspace.cursor import Stage
 from app.workspace.run_handle import KEPT_STEPS, RunHandle
 from app.workspace.step_view import StepViews
@@ -51,26 +51,24 @@ def test_an_imported_run_is_not_taken_for_one_of_this_program(tmp_path: Path) ->
         RunHandle.open(path)
 
 
-class Asked:
+class Asked(Poll):
     """Cancels a reading after ``wanted`` checks, and records its progress."""
 
     def __init__(self, wanted: int) -> None:
+        super().__init__()
         self.wanted = wanted
         self.told: list[float] = []
 
-    def __call__(self) -> bool:
+    def __call__(self) -> None:
         self.wanted -= 1
-        return self.wanted < 0
+        self.stopped = self.wanted < 0
+        super().__call__()
 
     def tell(self, fraction: float) -> None:
         self.told.append(fraction)
 
 
-@pytest.mark.parametrize("long", [1, KEPT_STEPS * 100], ids=["by two threads", "by one"])
-def test_every_series_is_read_whoever_reads_it(
-    long: int, file: Path, steps: list[Step], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(series_reading, "LONG", long)
+def test_every_series_is_read_and_progress_told(file: Path, steps: list[Step]) -> None:
     asked = Asked(99)
     run = RunHandle.open(file, asked)
     for name in metrics.METRICS:

@@ -33,6 +33,7 @@ from grpo_core.jobs.cluster_client import PAUSE
 from grpo_core.jobs.queue_cluster import training
 from grpo_core.queue import queue
 from tests.core.experiments import lying_worker
+from tests.core.experiments.queues import work
 
 pytest.importorskip("distributed", reason="the extra “cluster” is not installed")
 pytestmark = [pytest.mark.xdist_group("cluster"), pytest.mark.timeout(300)]
@@ -131,7 +132,7 @@ def curves(folder: Path) -> list[dict[str, list[float]]]:
 def test_a_queue_is_that_of_this_process_and_is_given_up_and_gone_on_with(there: str, tmp_path: Path) -> None:
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
     small_queue(here)
-    assert queue.work(here)
+    assert work(here)
     wanted = small_queue(elsewhere)
     asked = 0
 
@@ -350,7 +351,7 @@ def test_when_the_scheduler_is_killed_what_was_done_stays_and_goes_on(
     monkeypatch.setattr(clusters, "LOST", 3)
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
     small_queue(here)
-    queue.work(here)
+    work(here)
     small_queue(elsewhere)
     with started(tmp_path) as (file, processes), Cluster(str(file)) as found:
 
@@ -363,7 +364,7 @@ def test_when_the_scheduler_is_killed_what_was_done_stays_and_goes_on(
         with pytest.raises(GrpoError, match="was lost"):
             train()
     assert sum(queue.run_status(elsewhere, run).done for run in queue.read(elsewhere).runs) >= 4
-    assert queue.work(elsewhere)
+    assert work(elsewhere)
     assert curves(elsewhere) == curves(here)
 
 

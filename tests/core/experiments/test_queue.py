@@ -29,6 +29,7 @@ from grpo_core.metrics import METRICS, metrics
 from grpo_core.queue import queue as runs
 from grpo_core.queue.queue_plan import MANIFEST, MOST_RUNS
 from grpo_core.runs.run_file import RunReader, RunWriter
+from tests.core.experiments.queues import work
 
 ROOT = Path(__file__).parents[3]
 TINY = {
@@ -80,7 +81,7 @@ def after(calls: int) -> Callable[[], bool]:
 @pytest.mark.parametrize("queue", [BANDIT, LANGUAGE], ids=["bandit", "language"])
 def test_each_run_is_the_one_that_its_settings_alone_would_make(tmp_path: Path, queue: runs.Queue) -> None:
     told: list[runs.Progress] = []
-    assert runs.work(begun(tmp_path / "queue", queue), progress=told.append)
+    assert work(begun(tmp_path / "queue", queue), progress=told.append)
     assert [(p.place, p.done) for p in told] == [
         (r, n + 1) for r in range(len(queue.runs)) for n in range(queue.updates)
     ]
@@ -107,9 +108,9 @@ def test_the_grid_runs_under_one_seed_after_the_other() -> None:
 @pytest.mark.parametrize("queue", [BANDIT, LANGUAGE], ids=["bandit", "language"])
 def test_given_up_anywhere_it_goes_on_to_the_same_bits(tmp_path: Path, queue: runs.Queue) -> None:
     folder, whole = begun(tmp_path / "queue", queue), begun(tmp_path / "whole", queue)
-    assert runs.work(whole)
+    assert work(whole)
     rounds = 0
-    while not runs.work(folder, cancelled=after(110 if queue is LANGUAGE else 25)):
+    while not work(folder, cancelled=after(110 if queue is LANGUAGE else 25)):
         rounds += 1
         statuses = [runs.run_status(folder, run) for run in queue.runs]
         assert runs.unfinished(folder)
@@ -130,7 +131,7 @@ def test_a_run_that_another_engine_goes_on_with_is_named_once(
             writer.append(step, metrics(step))
     monkeypatch.setattr(engines, "torch_is_there", lambda: False)
     told: list[runs.Progress] = []
-    assert runs.work(folder, progress=told.append)
+    assert work(folder, progress=told.append)
     notes = [(one.place, one.done, one.note) for one in told if one.note]
     assert [one[:2] for one in notes] == ([(0, 4)] if said else [])
     assert all(said in note for _, _, note in notes)
@@ -166,11 +167,11 @@ def test_a_killed_process_goes_on_to_the_same_bits(tmp_path: Path) -> None:
 
 def test_more_updates_may_be_wanted_later_but_not_other_runs(tmp_path: Path) -> None:
     folder = begun(tmp_path, BANDIT)
-    assert runs.work(folder)
+    assert work(folder)
     assert runs.begin(folder, replace(BANDIT, updates=12)).updates == 12
     assert runs.unfinished(folder)
     told: list[runs.Progress] = []
-    assert runs.work(folder, progress=told.append)
+    assert work(folder, progress=told.append)
     assert len(told) == 4 * 4
     assert runs.begin(folder, BANDIT).updates == 12, "nothing is taken away"
     with pytest.raises(RunFileError, match="another sweep"):
@@ -179,7 +180,7 @@ def test_more_updates_may_be_wanted_later_but_not_other_runs(tmp_path: Path) -> 
 
 def test_a_queue_that_was_given_up_keeps_what_it_has_and_can_be_taken_up_again(tmp_path: Path) -> None:
     folder = begun(tmp_path, BANDIT)
-    assert not runs.work(folder, cancelled=after(60))
+    assert not work(folder, cancelled=after(60))
     done = [runs.run_status(folder, run).done for run in BANDIT.runs]
     assert any(done)
     runs.end(folder)
@@ -187,7 +188,7 @@ def test_a_queue_that_was_given_up_keeps_what_it_has_and_can_be_taken_up_again(t
     assert [runs.run_status(folder, run).done for run in BANDIT.runs] == done
     assert len(runs.results(folder)) == sum(map(bool, done))
     runs.begin(folder, BANDIT)
-    assert runs.unfinished(folder) and runs.work(folder)
+    assert runs.unfinished(folder) and work(folder)
 
 
 def test_a_run_that_breaks_down_ends_and_the_others_go_on(tmp_path: Path) -> None:
@@ -195,7 +196,7 @@ def test_a_run_that_breaks_down_ends_and_the_others_go_on(tmp_path: Path) -> Non
     wild = Settings(task=task, objective=Objective(std="none", baseline="none"))
     queue = runs.planned(wild, {"optimizer.learning_rate": [1e3, 0.0]}, range(1), 30)
     told: list[runs.Progress] = []
-    assert runs.work(begun(tmp_path, queue), progress=told.append)
+    assert work(begun(tmp_path, queue), progress=told.append)
     broken, calm = (runs.run_status(tmp_path, run) for run in queue.runs)
     assert broken.done < 30 and "is not a finite number" in broken.trouble
     assert (calm.done, calm.trouble) == (30, "")
@@ -212,10 +213,10 @@ def test_one_works_on_it_at_a_time(tmp_path: Path) -> None:
         if not refused:
             assert not runs.unfinished(folder), "it is being seen to"
             with pytest.raises(RunFileError) as error:
-                runs.work(folder)
+                work(folder)
             refused.append(str(error.value))
 
-    thread = threading.Thread(target=lambda: runs.work(folder, progress=meanwhile))
+    thread = threading.Thread(target=lambda: work(folder, progress=meanwhile))
     thread.start()
     thread.join()
     assert "Another program is training" in refused[0]
@@ -223,15 +224,15 @@ def test_one_works_on_it_at_a_time(tmp_path: Path) -> None:
 
 def test_a_run_that_a_window_trains_is_passed_over_and_said(tmp_path: Path) -> None:
     folder = begun(tmp_path, BANDIT)
-    assert not runs.work(folder, cancelled=after(60))
+    assert not work(folder, cancelled=after(60))
     first = BANDIT.runs[0]
     with RunWriter.open(folder / first.file) as writer:
         done = writer.committed
         runs.begin(folder, replace(BANDIT, updates=12))
         with pytest.raises(RunFileError, match="β 0, seed 0 is being trained in a window"):
-            runs.work(folder)
+            work(folder)
     assert [runs.run_status(folder, run).done for run in BANDIT.runs] == [done, 12, 12, 12]
-    assert runs.work(folder)
+    assert work(folder)
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,14 @@ from grpo_core.child.wire import Message, receive, send
 from grpo_core.config import Settings, language_settings
 from grpo_core.host import process as process_module
 from grpo_core.host.buffer import Buffer
-from grpo_core.host.commands import Begin, Command, Run, SetSpeed
+from grpo_core.host.commands import Ask, Begin, Command, Run, SetSpeed
 from grpo_core.host.live_run import LiveRun
 from grpo_core.host.loop import Loop
 from grpo_core.host.messages import from_command
 from grpo_core.host.process import Incoming, Outgoing, ProcessLearners
 from grpo_core.host.run_output import run_writer
 from grpo_core.learners import Earlier, Learner, learner, never, nothing_earlier
+from grpo_core.questions import FirstAnswers
 from grpo_core.record import Step
 
 DEFAULTS = Settings()
@@ -119,6 +120,35 @@ def test_memory_that_is_short_in_an_update_is_said_in_a_sentence_and_the_run_goe
     (sentence,) = [report["failure"]["sentence"] for report in reports if report["failure"]]
     assert sentence.startswith("The run was stopped after update 2: memory is short.")
     process.send(Run(run_id="a", updates=None))
+    process.look("a")
+    assert fresh(process.turn(1)) == [("a", 3)]
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (MemoryError(), ": memory is short. Close other programs"),
+        (RuntimeError("CUDA error: out of memory"), ": memory is short. Close other programs"),
+        (KeyError("tokens"), " because of an unexpected error (KeyError: 'tokens')."),
+    ],
+    ids=["Python", "torch", "unexpected"],
+)
+def test_a_question_that_fails_is_not_said_to_have_stopped_the_run(
+    error: Exception, why: str, process: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process.begin("a")
+    process.turn(2)
+
+    def fails(self: object, question: object) -> None:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LiveRun, "answer", fails)
+        process.send(Ask(run_id="a", question=FirstAnswers(run="a")))
+        messages = process.turn(1)
+    (answer,) = [message["answer"] for message in messages if message["is"] == "answer"]
+    assert answer.startswith(f"The question could not be answered{why}") and "stopped" not in answer
+    assert not [message for message in messages if message["is"] == "report"]
     process.look("a")
     assert fresh(process.turn(1)) == [("a", 3)]
 

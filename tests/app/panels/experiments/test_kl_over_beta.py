@@ -192,7 +192,8 @@ def test_what_theory_knows_is_drawn_and_what_not_is_said(driver: Driver, panel: 
     assert panel.controller.results is not None and panel.controller.results.has_optimum()
     assert "after" in panel.run.says.text() and "nats from it" in panel.run.says.text()
     best = panel.controller.results.optimum()
-    wanted = tilt_measures(panel.controller.results.sweep.point(3), 1.0)
+    sweep = panel.controller.results.sweep
+    wanted = tilt_measures(sweep.at(sweep.over.values[3]), 1.0)
     assert best["kl"][-1] == wanted["kl"] and best["reward"][-1] == wanted["reward"]
     assert np.array_equal(panel.scatter.lines[OPTIMUM].y, best["kl"])
     panel.run.back.click()

@@ -1,0 +1,27 @@
+"""Training of a whole queue in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from grpo_core.errors import Cancelled
+from grpo_core.learners import never
+from grpo_core.queue import queue as runs
+
+
+def work(
+    folder: Path,
+    *,
+    cancelled: Callable[[], bool] = never,
+    progress: Callable[[runs.Progress], None] = lambda report: None,
+) -> bool:
+    """Continue the queue in ``folder``, and report to ``progress`` after every update. Return whether all runs are
+    finished.
+    """
+    try:
+        for report in runs.training(folder, cancelled):
+            progress(report)
+    except Cancelled:
+        return False
+    return True
