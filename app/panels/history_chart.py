@@ -73,10 +73,10 @@ class HistoryChart(Plot):
         self.bands: dict[str, RepeatBand] = {}
         self.pinned: list[dict[str, RepeatBand]] = []
         self.ghosts: dict[str, GhostLines] = {}
-        self.rings: Points | None = self.add_points("policy", size=RING, filled=False) if "max_prob" in names else None
+        self.rings: Points | None = None
         self._ringed_places: list[tuple[int, float]] = []
-        if self.rings is not None:
-            self.rings.setZValue(6)
+        if "max_prob" in names:
+            self.rings = self.add_item(Points("policy", size=RING, filled=False), z=6)
         for name in names:
             self.add_curve(name, METRICS[name].short, METRICS[name].colour)
         for curve in self.curves:

@@ -54,11 +54,11 @@ class LineChart(Plot):
             self._held["y"] = None
         self._show_lines(picture.lines)
         self._show_points(picture.points)
-        self.set_marks(picture.marks)
+        self.marks.set_places(picture.marks)
         self.set_scales(x=self.x_axis(), y=picture.y)
         if picture.x_ticks is not None or before.x_ticks is not None:
             self.set_x_names(picture.x_ticks)
-        self.set_extent(*picture.extent())
+        self._extent = picture.extent()
         if {line.label for line in picture.lines} != {line.label for line in before.lines}:
             self._style_margins()
         self.refresh()
@@ -83,7 +83,8 @@ class LineChart(Plot):
     def _show_points(self, points: Sequence[PointSet]) -> None:
         for some in points:
             if some.name not in self._point_items:
-                self._point_items[some.name] = self.add_points(some.meaning, some.marker, some.size, some.filled)
+                made = Points(some.meaning, some.marker, some.size, some.filled)
+                self._point_items[some.name] = self.add_item(made)
             self._point_items[some.name].setZValue(some.z)
             self._point_items[some.name].set_points(some.x, some.y)
         for name in self._point_items.keys() - {some.name for some in points}:

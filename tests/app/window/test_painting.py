@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyqtgraph as pg
 import pytest
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QFocusEvent, QImage, QPainter, QPaintEvent, QRegion
@@ -16,7 +17,6 @@ from PySide6.QtWidgets import QApplication, QLabel, QWidget
 
 from app.panels.history_chart import HistoryChart
 from app.plotting.bar_chart import BarChart
-from app.plotting.canvas import Canvas
 from app.theme.painted_ahead import PaintedAhead
 from app.widgets.panel import Panel, in_window
 from app.workspace import frame
@@ -166,13 +166,13 @@ def test_a_plot_painted_ahead_is_not_painted_again(going_on: Driver, monkeypatch
     plot = program.window.panels["training_history"].findChild(HistoryChart)
     begin(going_on, 3)
     program.workspace.complete_frame()
-    painted, original = list[Canvas](), Canvas.paintEvent
+    painted, original = list[QWidget](), pg.GraphicsView.paintEvent
 
-    def paint(self: Canvas, event: QPaintEvent) -> None:
+    def paint(self: QWidget, event: QPaintEvent) -> None:
         painted.append(self)
         original(self, event)
 
-    monkeypatch.setattr(Canvas, "paintEvent", paint)
+    monkeypatch.setattr(pg.GraphicsView, "paintEvent", paint)
     going_on.qtbot.waitUntil(lambda: not program.window.paints_later)
     assert plot not in painted
 
