@@ -5,7 +5,8 @@ The palette is that of Okabe and Ito, adjusted until the tests on contrast and o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -75,12 +76,13 @@ LEGIBLE_ROLES = ("digits", "heading", "question", "reading", "reading_strong", "
 
 @dataclass(frozen=True, kw_only=True)
 class Theme:
-    """A set of colours by meaning, as "#RRGGBB".
+    """A set of colours by meaning.
 
     Attributes:
         name: "light", "dark", "projector" or "contrast".
         dark: whether marks are light on a dark background.
         bold: whether lines and rings are wide, for a projector or low vision.
+        colours: meaning -> "#RRGGBB".
         sans, mono: font families; empty means the system's.
         legible: minimum size in pixels of questions, values, and words in pictures, so that the back row can read them.
     """
@@ -88,19 +90,7 @@ class Theme:
     name: str
     dark: bool = False
     bold: bool = False
-    policy: str
-    push_down: str
-    old: str
-    reference: str
-    reward: str
-    kl: str
-    entropy: str
-    dead: str
-    ground: str
-    surface: str
-    border: str
-    text: str
-    muted: str
+    colours: Mapping[str, str]
     sans: str = ""
     mono: str = ""
     legible: int = 0
@@ -116,10 +106,10 @@ class Theme:
             KeyError: no such meaning.
         """
         name = SAME_AS.get(meaning, meaning)
-        if name not in TOKENS:
-            raise KeyError(f"no colour is called {meaning!r}; there are {', '.join(sorted(TOKENS | SAME_AS.keys()))}")
-        value: str = getattr(self, name)
-        return value
+        if name not in self.colours:
+            known = sorted(self.colours.keys() | SAME_AS.keys())
+            raise KeyError(f"no colour is called {meaning!r}; there are {', '.join(known)}")
+        return self.colours[name]
 
     def colour(self, meaning: str) -> QColor:
         """Return the colour of ``meaning`` for marks, with a contrast of 3 : 1 against the background (4.5 : 1 in
@@ -212,75 +202,28 @@ SAME_AS = {
     "": "text",
 }
 """Meanings that share another meaning's colour and differ in their second cue."""
-TOKENS = {field.name for field in fields(Theme)} - {"name", "dark", "bold", "sans", "mono", "legible"}
-
-LIGHT = Theme(
-    name="light",
-    policy="#0072B2",
-    push_down="#B84300",
-    old="#3A8FC8",
-    reference="#6E747D",
-    reward="#B87400",
-    kl="#B0568A",
-    entropy="#008A64",
-    dead="#7E858E",
-    ground="#FFFFFF",
-    surface="#F6F7F9",
-    border="#D9DEE5",
-    text="#1B1F24",
-    muted="#5B6672",
-)
-DARK = Theme(
-    name="dark",
-    dark=True,
-    policy="#56B4E9",
-    push_down="#FF8A4C",
-    old="#2F7FB5",
-    reference="#8A8F98",
-    reward="#F0B429",
-    kl="#E39CC4",
-    entropy="#34C8A0",
-    dead="#7F868F",
-    ground="#14171A",
-    surface="#1C2024",
-    border="#2E343B",
-    text="#E8EAED",
-    muted="#9AA4AF",
-)
-PROJECTOR = Theme(
-    name="projector",
-    bold=True,
-    policy="#005A8E",
-    push_down="#8F2F00",
-    old="#005A8E",
-    reference="#4A525B",
-    reward="#8F6500",
-    kl="#8C3A69",
-    entropy="#006A4D",
-    dead="#5A626B",
-    ground="#FFFFFF",
-    surface="#FFFFFF",
-    border="#A9AFB6",
-    text="#000000",
-    muted="#333333",
-)
-CONTRAST = Theme(
-    name="contrast",
-    dark=True,
-    bold=True,
-    policy="#5CC0FF",
-    push_down="#FF8A4C",
-    old="#5CC0FF",
-    reference="#B4BAC2",
-    reward="#FFD21F",
-    kl="#FFA6DC",
-    entropy="#2EE6B0",
-    dead="#B4BAC2",
-    ground="#000000",
-    surface="#000000",
-    border="#9AA1A9",
-    text="#FFFFFF",
-    muted="#E0E4E8",
+COLOURS = {
+    # light, dark, projector, contrast
+    "policy":    ("#0072B2", "#56B4E9", "#005A8E", "#5CC0FF"),
+    "push_down": ("#B84300", "#FF8A4C", "#8F2F00", "#FF8A4C"),
+    "old":       ("#3A8FC8", "#2F7FB5", "#005A8E", "#5CC0FF"),
+    "reference": ("#6E747D", "#8A8F98", "#4A525B", "#B4BAC2"),
+    "reward":    ("#B87400", "#F0B429", "#8F6500", "#FFD21F"),
+    "kl":        ("#B0568A", "#E39CC4", "#8C3A69", "#FFA6DC"),
+    "entropy":   ("#008A64", "#34C8A0", "#006A4D", "#2EE6B0"),
+    "dead":      ("#7E858E", "#7F868F", "#5A626B", "#B4BAC2"),
+    "ground":    ("#FFFFFF", "#14171A", "#FFFFFF", "#000000"),
+    "surface":   ("#F6F7F9", "#1C2024", "#FFFFFF", "#000000"),
+    "border":    ("#D9DEE5", "#2E343B", "#A9AFB6", "#9AA1A9"),
+    "text":      ("#1B1F24", "#E8EAED", "#000000", "#FFFFFF"),
+    "muted":     ("#5B6672", "#9AA4AF", "#333333", "#E0E4E8"),
+}  # fmt: skip # table, one row per line
+"""Meaning -> its colour in each theme. :data:`SAME_AS` has the other meanings."""
+LIGHT, DARK, PROJECTOR, CONTRAST = (
+    Theme(name=name, dark=dark, bold=bold, colours={meaning: row[n] for meaning, row in COLOURS.items()})
+    for n, (name, dark, bold) in enumerate(
+        (("light", False, False), ("dark", True, False), ("projector", False, True), ("contrast", True, True))
+    )
 )
 THEMES = {theme.name: theme for theme in (LIGHT, DARK, PROJECTOR, CONTRAST)}
 

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from app.theme.look import CHOICES, Look, apply, choose
 from app.theme.stylesheet import stylesheet
-from app.theme.tokens import CONTRAST, CUES, DARK, LIGHT, PROJECTOR, SAME_AS, THEMES, TOKENS, Theme, contrast
+from app.theme.tokens import COLOURS, CONTRAST, CUES, DARK, LIGHT, PROJECTOR, SAME_AS, THEMES, Theme, contrast
 
 MARKS = (*sorted(CUES), "selection")
 TOGETHER = (
@@ -86,7 +86,7 @@ def test_meanings_that_share_a_colour_differ_by_another_cue() -> None:
 def test_an_unknown_meaning_is_refused_with_those_there_are() -> None:
     with pytest.raises(KeyError, match=r"no colour is called 'bogus'.*reward"):
         LIGHT.colour("bogus")
-    assert all(LIGHT.colour(name).isValid() for name in TOKENS | SAME_AS.keys())
+    assert all(LIGHT.colour(name).isValid() for name in COLOURS.keys() | SAME_AS.keys())
 
 
 def test_text_on_a_faint_tint_is_that_of_the_ground() -> None:
