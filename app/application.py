@@ -152,7 +152,7 @@ class Application(CommandTargets):
         self.window.closing.connect(self.shutdown.close)
         self.window.dropped.connect(self._on_dropped)
         self.window.panel_made.connect(self._on_panel)
-        for panel in self.window.panels.made.values():
+        for panel in self.window.panels.values():
             self._on_panel(panel)
         app.focusChanged.connect(self.workspace.request_frame)
         if self._hooks is not None:  # a report must appear even while the frame timer is idle

@@ -21,8 +21,7 @@ from PySide6.QtWidgets import QMessageBox
 from app import parts
 from app.arguments import parser, shown_in_window, this_program
 from app.clock import Timer
-from app.crash.handlers import report_exceptions
-from app.crash.hooks import CrashHooks
+from app.crash.hooks import CrashHooks, report_exceptions
 from app.crash.interrupt import Interrupt
 from app.crash.log import LogFiles
 from app.crash.safe_mode import EARLY_SECONDS, StartMarker

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QIcon
@@ -83,6 +83,9 @@ class CommandAction(QAction):
 class Actions(QObject):
     """All actions of a window.
 
+    Attributes:
+        by_id: the actions by the ids of their commands, in the order of the table.
+
     Signals:
         rebuilt: emitted when the commands have been replaced, so that menus have to be filled again.
         begins: emitted before a command is run.
@@ -106,20 +109,16 @@ class Actions(QObject):
         self._icon = icon
         self._context: Context = "app"
         self._lesson = False
-        self._actions: dict[str, CommandAction] = {}
+        self.by_id: dict[str, CommandAction] = {}
         self._changing: list[CommandAction] = []
         self._focus = FocusKeys(self)
         self.set_commands(commands)
 
     def __getitem__(self, id: str) -> CommandAction:
-        return self._actions[id]
+        return self.by_id[id]
 
     def __iter__(self) -> Iterator[CommandAction]:
-        return iter(self._actions.values())
-
-    @property
-    def by_id(self) -> Mapping[str, CommandAction]:
-        return self._actions
+        return iter(self.by_id.values())
 
     @property
     def commands(self) -> tuple[Command, ...]:
@@ -134,12 +133,12 @@ class Actions(QObject):
         wrong = conflicts(commands)
         if wrong:
             raise ValueError(" ".join(wrong))
-        before, self._actions = self._actions, {}
+        before, self.by_id = self.by_id, {}
         for command in commands:
             kept = before.pop(command.id, None)
             if kept is not None:
                 kept.stand_for(command)
-            self._actions[command.id] = kept or self._new(command)
+            self.by_id[command.id] = kept or self._new(command)
         for old in before.values():
             old.setShortcuts([])  # so that the keys are free at once
             self._window.removeAction(old)

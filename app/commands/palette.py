@@ -24,10 +24,10 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QVBoxLayout,
     QWidget,
 )
 
+from app.boxes import down
 from app.commands.actions import Actions, CommandAction
 from app.commands.command import Command
 from app.commands.fuzzy import plain, score
@@ -172,10 +172,7 @@ class CommandPalette(QDialog):
         self.list.setItemDelegate(_Row(self.list))
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(8, 8, 8, 8)
-        column.addWidget(self.line)
-        column.addWidget(self.list)
+        down(self.line, self.list, on=self, margins=8)
         self.line.textChanged.connect(self._on_text)
         self.line.installEventFilter(self)
         self.list.clicked.connect(self._on_clicked)

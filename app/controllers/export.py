@@ -153,7 +153,7 @@ class ExportController(QObject):
     @property
     def _seen(self) -> list[Panel]:
         """The panels that can be exported as shown, that is, those on screen."""
-        return [panel for panel in self._window.panels.made.values() if panel.seen]
+        return [panel for panel in self._window.panels.values() if panel.seen]
 
     def _panel_for(self, id: str) -> Panel:
         """Return the panel with this id, or the one with the focus, or one on screen, a policy's first."""

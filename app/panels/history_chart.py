@@ -10,13 +10,12 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QResizeEvent
 
 from app.plotting.axis import Scale
+from app.plotting.band import RepeatBand
 from app.plotting.ghost_lines import GhostLines
 from app.plotting.items import Points
 from app.plotting.numbers import is_missing, shown
-from app.plotting.plot import Plot
-from app.plotting.repeat_band import RepeatBand
+from app.plotting.plot import Plot, SeriesRows
 from app.plotting.table_model import Column, Rows
-from app.plotting.twin_rows import SeriesRows
 from app.theme.tokens import Theme
 from app.workspace.run_handle import RunHandle
 from app.workspace.trials import Trial

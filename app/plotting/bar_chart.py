@@ -23,14 +23,16 @@ from app.plotting.axis import Axes, tick_text
 from app.plotting.bar_data import BarPicture, Dot, Lane
 from app.plotting.bar_painter import diamond_near, paint_series
 from app.plotting.labels import paint_read_out, read_out_box, read_out_place
-from app.plotting.lane_ground import Hints, ground_stamp, paint_ground
 from app.plotting.lane_painter import (
     BETWEEN,
+    Hints,
     LanePlaces,
     ghost_outlines,
+    ground_stamp,
     level_box,
     level_width,
     paint_ghosts,
+    paint_ground,
     paint_level,
     paint_mark,
     places_of,

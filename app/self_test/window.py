@@ -56,7 +56,7 @@ def check_window(report: CheckReport, out: Path | None) -> None:
 
     def opened() -> str:
         driven.append(Driven(application, home))
-        return f"{len(driven[0].program.window.panels)} panels, offscreen"
+        return f"{len(driven[0].program.window.panels.specs)} panels, offscreen"
 
     with folder as name:
         home = Path(name)

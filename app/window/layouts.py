@@ -12,8 +12,7 @@ from PySide6.QtWidgets import QMainWindow, QStyle
 from app.panel_registry import PANELS
 from app.widgets.panel import Panel, in_window
 from app.widgets.panel_spec import Area, LayoutVariant, PanelSpec
-from app.window.docks import Dock, empty_tab_bars, show_tab_bars
-from app.window.separators import delete_lost_separators
+from app.window.docks import Dock, delete_lost_separators, empty_tab_bars, show_tab_bars
 from grpo_core.text import tr
 
 BANDIT, LANGUAGE, RECORDED, COMPARE, PRESENT = "Bandit", "Language model", "Recorded run", "Compare", "Present"
