@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -75,6 +74,7 @@ class BarChart(PaintedAhead, QWidget):
         empty: the sentence shown while there is no picture.
         theme, factor: the theme and the scale.
         picture: the picture shown.
+        ranges: ends of the axis of every lane, by its key.
         chosen: index of the position selected with the keyboard.
         drag: what can be dragged: "" nothing, "bar" the bar of any position, "diamond" a diamond.
         steps: distances by which Up and Down move the draggable part, without and with Shift; None for a share of the
@@ -112,7 +112,7 @@ class BarChart(PaintedAhead, QWidget):
         self.chosen = 0
         self.steps, self.walks, self._headed = steps, walks, headed
         self.on_paper = False
-        self._ranges: dict[str, tuple[float, float]] = {}
+        self.ranges: dict[str, tuple[float, float]] = {}
         self._earlier: dict[str, tuple[object, float]] = {}
         """Key of a lane -> the moment at which its axis changed, and the previous end of the axis."""
         self._ground = Layer()
@@ -140,9 +140,9 @@ class BarChart(PaintedAhead, QWidget):
         if picture.names != self.picture.names:
             self.forget_scales()
         for lane in picture.lanes:
-            before = self._ranges.get(lane.key)
-            self._ranges[lane.key] = lane.fitting(before)
-            if before is not None and self._ranges[lane.key] != before:
+            before = self.ranges.get(lane.key)
+            self.ranges[lane.key] = lane.fitting(before)
+            if before is not None and self.ranges[lane.key] != before:
                 self._earlier[lane.key] = picture.moment, before[1]
         self.picture = picture
         chosen = self.chosen if picture.chosen is None else picture.chosen
@@ -151,7 +151,7 @@ class BarChart(PaintedAhead, QWidget):
 
     def forget_scales(self) -> None:
         """Reset the axes, because another run is shown."""
-        self._ranges, self._earlier = {}, {}
+        self.ranges, self._earlier = {}, {}
 
     def set_look(self, theme: Theme, scale: float) -> None:
         """Set the theme and the scale."""
@@ -212,19 +212,9 @@ class BarChart(PaintedAhead, QWidget):
         return self.picture.heights()
 
     @property
-    def ranges(self) -> Mapping[str, tuple[float, float]]:
-        """Ends of the axis of every lane, by its key."""
-        return self._ranges
-
-    @property
     def count(self) -> int:
         """Number of positions."""
         return self.picture.count if self.picture.lanes else 0
-
-    @property
-    def marked(self) -> int | None:
-        """Index of the position that is marked in the picture, or None."""
-        return self.picture.chosen
 
     def reachable(self) -> list[int]:
         """Return the positions that can be selected, from left to right.
@@ -239,7 +229,7 @@ class BarChart(PaintedAhead, QWidget):
     def places(self) -> LanePlaces:
         """Return the layout of the lanes in the widget."""
         headed = self._headed and bool(self.picture.sentence)
-        return places_of(self.picture, QSizeF(self.size()), self._ranges, self.theme, self.factor, headed=headed)
+        return places_of(self.picture, QSizeF(self.size()), self.ranges, self.theme, self.factor, headed=headed)
 
     def drag_axes(self) -> Axes:
         """Return the axes along which heights are dragged: those of the first lane with diamonds, if any."""
@@ -428,7 +418,7 @@ class BarChart(PaintedAhead, QWidget):
 
         If none is selected, start at the opposite end.
         """
-        further = [n for n in self.reachable() if self.marked is None or (n - self.chosen) * way > 0]
+        further = [n for n in self.reachable() if self.picture.chosen is None or (n - self.chosen) * way > 0]
         if further:
             self.choose(further[0 if way > 0 else -1])
 

@@ -214,8 +214,8 @@ def line_ends(
         if y is not None:
             away = 2 + leader_width(words) if styles else AWAY
             x = min(point.x() + away, space.right() - words.width(label))
-            led = {"end": point, "style": styles[n]} if styles else {}
-            placed.append(Word(label, QPointF(x, y), meaning, **led))  # type: ignore[arg-type]
+            led = (point, styles[n]) if styles else ()
+            placed.append(Word(label, QPointF(x, y), meaning, *led))
     return placed
 
 

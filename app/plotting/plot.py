@@ -101,8 +101,8 @@ class Plot(PaintedAhead, pg.GraphicsView):  # type: ignore[misc]
         self.view_box.sigRangeChangedManually.connect(self._on_zoom)
         self.marks = self.add_item(Marks(), z=5)
         self.words = Words(self.frame)
-        self.cursor_band = self.add_item(Band("text", Qt.PenStyle.SolidLine, 1.5), z=30)
-        self.hover_band = self.add_item(Band("muted", Qt.PenStyle.SolidLine, 1.0), z=31)
+        self.cursor_band = self.add_item(Band("text", 1.5), z=30)
+        self.hover_band = self.add_item(Band("muted", 1.0), z=31)
         self.read_out = ReadOut(self.frame)
         self._apply_style()
 
