@@ -41,11 +41,6 @@ ended.
 class Application(CommandTargets):
     """The main window with its model, controllers and commands.
 
-    Attributes:
-        actions: the commands as actions.
-        transport: the toolbar.
-        startup, shutdown: what happens first and last.
-
     Signals:
         reported: emitted, in any thread, when there is a new crash report.
     """
@@ -64,10 +59,6 @@ class Application(CommandTargets):
         """Create the model, the window, the controllers and the commands. The window is not shown yet.
 
         Args:
-            app: the application.
-            paths: the folders and files of the program.
-            preferences: the user's settings.
-            hooks: the collectors of crash reports.
             own_process: whether to compute runs and experiments in separate processes rather than in threads of this
                 one.
         """

@@ -201,7 +201,6 @@ def _spare_the_collector() -> None:
 
 
 def _note_first_frame() -> None:
-    """Log how long startup took."""
     import psutil
 
     seconds = time.time() - psutil.Process().create_time()

@@ -17,7 +17,6 @@ class CommandAction(QAction):
     """The action of one command, used in menus, on toolbars and for its shortcuts.
 
     Attributes:
-        command: the command that it runs.
         why: the reason why the command cannot run now; empty if it can.
 
     Signals:
@@ -67,7 +66,6 @@ class CommandAction(QAction):
         self.setToolTip(plain_tip(f"{status.text}{keys}. {status.blocked or self.command.tip}".strip()))
 
     def refresh_icon(self) -> None:
-        """Recreate the icon, for example after a change of colours."""
         name = self.command.icon if self._shown is None else self._shown.icon
         if self._icon is not None and name:
             self.setIcon(self._icon(name))
@@ -156,7 +154,6 @@ class Actions(QObject):
         return action
 
     def refresh_icons(self) -> None:
-        """Recreate the icons after a change of colours."""
         for action in self:
             action.refresh_icon()
 

@@ -78,7 +78,6 @@ class PaletteModel(QAbstractListModel):
         self.endResetModel()
 
     def search_again(self) -> None:
-        """Repeat the last query on the current commands."""
         self.search(self._query)
 
     def action(self, row: int) -> CommandAction | None:

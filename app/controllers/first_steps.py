@@ -39,7 +39,6 @@ class Act:
     """Part of an experience: several updates in a row.
 
     Attributes:
-        updates: number of updates.
         speed: updates per second; None for as many as possible.
         changes: dotted path -> new value of settings that are changed first, as if by the user.
         text: one sentence about what to watch during these updates, or a function that computes it from the run.
@@ -61,7 +60,6 @@ class Experience:
         language: whether it uses a language model rather than the bandit.
         start: path within the resources of a shipped run, a copy of which is continued; empty to start at update 0.
         panel: the panel that is brought to the front.
-        acts: the acts, in order.
         then: one sentence about what the user can try afterwards, or a function that computes it from the run.
         control: dotted path of the setting whose control receives the keyboard focus at the end; empty for none.
     """
@@ -221,7 +219,6 @@ class FirstSteps(QObject):
 
     @property
     def actions(self) -> tuple[BarAction, ...]:
-        """Buttons for the experiences."""
         return tuple(BarAction(text=one.name, run=partial(self.begin, one)) for one in EXPERIENCES)
 
     def begin(self, experience: Experience) -> None:

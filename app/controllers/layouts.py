@@ -28,7 +28,6 @@ class LayoutsController(QObject):
 
     @property
     def saved(self) -> tuple[str, ...]:
-        """Names of the layouts that the user has saved."""
         return self._files.names()
 
     def choose(self, name: str) -> None:

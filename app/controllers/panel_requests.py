@@ -61,7 +61,6 @@ class PanelRequests(QObject):
         self._connections.setdefault(spec.id, []).append(connect)
 
     def connect_panel(self, panel: Panel) -> None:
-        """Connect the signals of ``panel``."""
         for connect in self._connections.get(panel.id, ()):
             connect(panel)
         for part in self._program.parts:

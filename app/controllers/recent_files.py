@@ -30,7 +30,6 @@ class RecentFiles(QObject):
         return self._preferences.current.recent
 
     def remember(self, path: Path) -> None:
-        """Put a file that was opened or saved at the top of the list."""
         try:
             self._preferences.put(self._preferences.current.with_recent(path.absolute()))
         except GrpoError:
@@ -38,6 +37,5 @@ class RecentFiles(QObject):
         self.changed.emit()
 
     def forget(self, path: str) -> None:
-        """Remove a missing file from the list."""
         self._preferences.change(recent=tuple(name for name in self.paths if name != path))
         soon(self, self.changed.emit)  # not while the command that would open it is running

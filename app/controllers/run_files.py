@@ -58,7 +58,6 @@ class RunFiles(FileTasks):
         Args:
             title: what the message says while this goes on.
             work: creates the file. Called in a thread.
-            then: called with the path of the file.
         """
 
         def finish(created: Created) -> None:

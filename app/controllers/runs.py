@@ -67,11 +67,9 @@ class RunsController:
         self._prompts.ready(wanted, partial(self._messages.attempt, partial(self._run_manager.new_run, wanted)))
 
     def new_bandit_run(self) -> None:
-        """Start a run of the bandit with its default settings."""
         self.new_run_of(Settings())
 
     def new_language_run(self) -> None:
-        """Start a run of the language model with its default settings."""
         self.new_run_of(language_settings())
 
     def new_run_of(self, settings: Settings) -> None:
@@ -173,7 +171,6 @@ class RunsController:
             self._messages.say(sentence.format(name=path.name))
 
     def ask_save(self) -> None:
-        """Ask for a file, and copy the current run to it."""
         run = self._workspace.run
         assert run is not None
         suggestion = str(Path.home() / f"{run.title}.grpo")

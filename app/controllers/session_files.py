@@ -44,7 +44,6 @@ class SessionFiles(FileTasks):
     # -- saving ------------------------------------------------------------------------------------------------------
 
     def ask_save(self) -> None:
-        """Ask for a file, and save a session to it."""
         run = self._workspace.run
         suggestion = str(Path.home() / f"{run.title if run is not None else 'Session'}{SUFFIX}")
         name, _ = file_to_save(self._window, tr("Save session as"), suggestion, SESSIONS)
@@ -157,7 +156,6 @@ class SessionFiles(FileTasks):
             return None
 
     def _restore(self, manifest: Manifest) -> None:
-        """Restore settings, controls, layout and the position in the run."""
         workspace, wanted, run = self._workspace, manifest.settings, self._workspace.run
         if wanted is not None and run is not None and wanted.is_language == run.origin.settings.is_language:
             workspace.editing.put(wanted)  # settings of the other kind belong to a run that could not be opened

@@ -48,7 +48,6 @@ class Zooming(QObject):
 
     @Slot()
     def adapt(self) -> None:
-        """Rearrange the docks for the current font size, if needed."""
         window, scale, size = self._window, self._look.scale, self._window.size()
         before, wanted = size_class(size, self._scale), size_class(size, scale)
         if scale == self._scale:

@@ -37,7 +37,6 @@ class CrashReport:
     """An uncaught exception.
 
     Attributes:
-        sentence: the message to the user.
         text: the traceback, for the clipboard.
         expected: whether the exception has a message for users, so that no traceback is offered.
         where: name of the thread.
@@ -69,7 +68,6 @@ class CrashHooks:
         self.on_report: Callable[[], object] | None = None
 
     def install(self) -> None:
-        """Install the hooks."""
         if self._before is None:
             self._before = (sys.excepthook, threading.excepthook, sys.unraisablehook)
             sys.excepthook = self._on_exception
@@ -77,7 +75,6 @@ class CrashHooks:
             sys.unraisablehook = self._on_unraisable
 
     def uninstall(self) -> None:
-        """Restore the previous hooks."""
         if self._before is not None:
             sys.excepthook, threading.excepthook, sys.unraisablehook = self._before
             self._before = None

@@ -123,7 +123,6 @@ class MessageBar(QFrame):
         self.post(Message(text=report.sentence, severity=Severity.ERROR, actions=() if report.expected else (copy,)))
 
     def remove(self, id: str) -> None:
-        """Remove a message, if it exists."""
         line = self._lines.pop(id, None)
         if line is not None:
             self._column.removeWidget(line)

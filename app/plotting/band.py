@@ -19,11 +19,7 @@ of them.
 
 
 class Ribbon(pg.PlotCurveItem):  # type: ignore[misc]
-    """A translucent area between a lower and an upper line.
-
-    Attributes:
-        meaning: its colour, by the theme's name.
-    """
+    """A translucent area between a lower and an upper line."""
 
     def __init__(self, meaning: str) -> None:
         super().__init__(pen=None, fillLevel="enclosed", antialias=False)
@@ -52,7 +48,6 @@ class Ribbon(pg.PlotCurveItem):  # type: ignore[misc]
         self.setData(np.concatenate((x, x[::-1])), np.concatenate((low, high[::-1])))
 
     def clear_limits(self) -> None:
-        """Remove the area."""
         nothing = np.empty(0)
         self.set_limits(nothing, nothing, nothing)
 
@@ -68,7 +63,6 @@ class Ribbon(pg.PlotCurveItem):  # type: ignore[misc]
                 self.apply_style(self._theme, 1.0)
 
     def apply_style(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale."""
         self._theme = theme
         tint = QColor(theme.colour(self.meaning))
         tint.setAlphaF(STRENGTH * self._share)
@@ -107,7 +101,6 @@ class RepeatBand(Ribbon):
         self._middle.setData(x, np.median(values, axis=-1))
 
     def apply_style(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale."""
         super().apply_style(theme, scale)
         pen = theme.pen(self.meaning, 2.0 if theme.bold else 1.2 * scale, Qt.PenStyle.DashLine)
         pen.setColor(theme.faint(self.meaning, MEDIAN_STRENGTH))

@@ -72,8 +72,6 @@ class BarChart(PaintedAhead, QWidget):
     Attributes:
         title: the accessible name, also shown above the chart.
         empty: the sentence shown while there is no picture.
-        theme, factor: the theme and the scale.
-        picture: the picture shown.
         ranges: ends of the axis of every lane, by its key.
         chosen: index of the position selected with the keyboard.
         drag: what can be dragged: "" nothing, "bar" the bar of any position, "diamond" a diamond.
@@ -136,7 +134,6 @@ class BarChart(PaintedAhead, QWidget):
     # -- interface for panels ------------------------------------------------------------------------------------------
 
     def show_picture(self, picture: BarPicture) -> None:
-        """Replace the picture with ``picture``."""
         if picture.names != self.picture.names:
             self.forget_scales()
         for lane in picture.lanes:
@@ -154,7 +151,6 @@ class BarChart(PaintedAhead, QWidget):
         self.ranges, self._earlier = {}, {}
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale."""
         if (theme, scale) != (self.theme, self.factor):
             self.theme, self.factor = theme, scale
             self.update()
@@ -183,16 +179,13 @@ class BarChart(PaintedAhead, QWidget):
             self.setAccessibleDescription(sentence)
 
     def refresh(self) -> None:
-        """Repaint in the next frame."""
         self.update()
 
     def explain_current(self) -> None:
-        """Request an explanation of the selected position."""
         if self.count:
             self.activated.emit(self.chosen)
 
     def explain_cell(self, row: int, key: str) -> None:
-        """Request an explanation of a number in the table."""
         self.choose(row)
         self.activated.emit(row)
 
@@ -203,7 +196,6 @@ class BarChart(PaintedAhead, QWidget):
             self.picked.emit(place)
 
     def table(self) -> tuple[list[Column], Rows]:
-        """Return the same data as a table with one row per position."""
         return self.picture.table()
 
     @property
@@ -213,7 +205,6 @@ class BarChart(PaintedAhead, QWidget):
 
     @property
     def count(self) -> int:
-        """Number of positions."""
         return self.picture.count if self.picture.lanes else 0
 
     def reachable(self) -> list[int]:
@@ -227,7 +218,6 @@ class BarChart(PaintedAhead, QWidget):
     # -- geometry -----------------------------------------------------------------------------------------------------
 
     def places(self) -> LanePlaces:
-        """Return the layout of the lanes in the widget."""
         headed = self._headed and bool(self.picture.sentence)
         return places_of(self.picture, QSizeF(self.size()), self.ranges, self.theme, self.factor, headed=headed)
 
@@ -286,7 +276,6 @@ class BarChart(PaintedAhead, QWidget):
             painter.drawRect(self.rect().adjusted(1, 1, -2, -2))
 
     def _paint_empty(self, painter: QPainter) -> None:
-        """Paint the sentence ``empty`` in the middle of the chart."""
         painter.fillRect(self.rect(), self.theme.colour("ground"))
         painter.setPen(self.theme.colour("muted"))
         painter.setFont(self.theme.font("body", self.factor))

@@ -35,8 +35,6 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
     axes stay the same, only the new part is stroked.
 
     Attributes:
-        key: name of the series.
-        xs, ys: the points drawn.
         label: text at the end of the line.
         meaning: its colour and line style, by the theme's name.
         series: its data; assign another series to show another run.
@@ -69,7 +67,6 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         self.stale = -np.inf
 
     def apply_style(self, theme: Theme, factor: float) -> None:
-        """Set the theme and the scale."""
         self._theme, self._factor, self._manner, self._drawn = theme, factor, None, None
 
     def refresh(self, low: float, high: float, pixels: int) -> bool:

@@ -88,10 +88,7 @@ def places_of(
     """Return the layout of the lanes of ``picture``, or of its single lane in a frame of axes.
 
     Args:
-        picture: the picture to draw.
-        size: size of the widget in pixels.
         ranges: range of each lane's axis, by its key.
-        theme, factor: the theme and the scale.
         headed: whether there is a sentence above the lanes.
     """
     if picture.framed:
@@ -153,11 +150,7 @@ def level_box(
     and no points in ``taken``.
 
     Args:
-        lane: the lane.
-        axes: its axes.
-        metrics: metrics of the font.
         line: width of the line in pixels.
-        factor: the scale.
         taken: further points to keep free.
     """
     y, clear, area = axes.at_y(lane.level or 0.0), line / 2 + 2 * factor, axes.area
@@ -244,12 +237,7 @@ def paint_title(
     """Paint the lane's title with ``hint`` below it, or in a narrow chart only the lane's symbol.
 
     Args:
-        painter: the painter of the chart.
-        lane: the lane.
-        space: rectangle of the title.
         hint: text below the title; omitted if it does not fit.
-        theme, factor: the theme and the scale.
-        wide: whether the chart is wide enough for the title.
         meaning: the meaning that gives the colour of ``hint``.
     """
     painter.setFont(theme.font("heading", factor))
@@ -279,7 +267,6 @@ def _broken(text: str, metrics: QFontMetricsF, width: float) -> list[str]:
 
 
 def spot_at(spot: Spot, places: LanePlaces, factor: float) -> QPointF:
-    """Return the point of the widget at which a mark is drawn."""
     axes = places.axes[spot.lane]
     pitch = axes.area.width() / (axes.x[1] - axes.x[0])
     at = axes.at(spot.place + 1.0, spot.height)
@@ -287,7 +274,6 @@ def spot_at(spot: Spot, places: LanePlaces, factor: float) -> QPointF:
 
 
 def paint_mark(painter: QPainter, mark: Mark, places: LanePlaces, theme: Theme, factor: float) -> None:
-    """Paint one mark in front of the lanes."""
     if isinstance(mark, Dot):
         start, end = spot_at(mark.start, places, factor), spot_at(mark.end, places, factor)
         painter.setPen(Qt.PenStyle.NoPen)

@@ -23,7 +23,6 @@ class LineChart(Plot):
     For a history that grows with every update, use a :class:`Plot` with curves instead.
 
     Attributes:
-        picture: the picture shown.
         line_items: graphics items of the lines, by name; those of earlier pictures are hidden.
         pickable: whether the user can select lines by clicking, or with Up and Down.
         chosen: name of the selected line.
@@ -48,7 +47,6 @@ class LineChart(Plot):
         super().__init__(title, self.picture.x, self.picture.y, parent=parent)
 
     def show_picture(self, picture: LinePicture) -> None:
-        """Replace the picture with ``picture``."""
         before, self.picture = self.picture, picture
         if picture.subject is not before.subject:
             self._held["y"] = None
@@ -69,7 +67,6 @@ class LineChart(Plot):
 
     @property
     def lines(self) -> Mapping[str, Line]:
-        """Lines shown, by name."""
         return self.picture.by_name
 
     def _show_lines(self, lines: Sequence[Line]) -> None:

@@ -49,7 +49,6 @@ class Plot(PaintedAhead, pg.GraphicsView):  # type: ignore[misc]
         empty: the sentence shown while there is no data.
         zoomable: whether the user can zoom and pan along the x axis.
         curves: the lines; if not all labels fit, the first ones are shown.
-        theme, factor: the theme and the scale.
         frame: the axes, with the view box that contains the items.
         margin: width in pixels of the labels to the right of the plot.
         reach: a value that an x axis without fixed ends includes in addition to the curves.
@@ -134,7 +133,6 @@ class Plot(PaintedAhead, pg.GraphicsView):  # type: ignore[misc]
     # -- interface for panels ------------------------------------------------------------------------------------------
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale."""
         if (theme, scale) != (self.theme, self.factor):
             self.theme, self.factor = theme, scale
             self._apply_style()
@@ -203,7 +201,6 @@ class Plot(PaintedAhead, pg.GraphicsView):  # type: ignore[misc]
 
     @property
     def cursor_x(self) -> float | None:
-        """Position of the cursor, or None."""
         return self.cursor_band.place
 
     def set_cursor(self, x: float | None) -> None:
@@ -211,14 +208,12 @@ class Plot(PaintedAhead, pg.GraphicsView):  # type: ignore[misc]
         self.cursor_band.place = x
 
     def explain_current(self) -> None:
-        """Request an explanation of the position of the cursor."""
         span = self.places()
         if span is not None:
             self.activated.emit(self.cursor_x if self.cursor_x is not None else span[1])
 
     @Slot(int, str)
     def explain_cell(self, row: int, key: str) -> None:
-        """Request an explanation of a number in the table."""
         self.activated.emit(min((curve.first for curve in self.curves if len(curve.series)), default=0.0) + row)
 
     @property

@@ -137,7 +137,6 @@ class Preferences:
         return {False: Tempo(speed=self.speed, length=self.run_length), True: language}
 
     def with_tempi(self, tempi: Mapping[bool, Tempo]) -> Preferences:
-        """Return a copy with other speeds and run lengths."""
         bandit, language = tempi[False], tempi[True]
         return self.replace(
             speed=bandit.speed,

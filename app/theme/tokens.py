@@ -140,12 +140,10 @@ class Theme:
 
     @property
     def line_width(self) -> float:
-        """Width of a curve in pixels."""
         return 3.0 if self.bold else 1.0
 
     @property
     def ring_width(self) -> float:
-        """Width of the ring around the selection."""
         return 3.0 if self.bold else 2.0
 
     def pen(self, meaning: str, width: float | None = None, line: Qt.PenStyle | None = None) -> QPen:

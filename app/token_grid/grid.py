@@ -37,15 +37,12 @@ class Flow:
 
     @property
     def ends(self) -> list[int]:
-        """Index of the last token of each line."""
         return [*(start - 1 for start in self.starts[1:]), len(self.left) - 1] if self.left else []
 
     def line_of(self, token: int) -> int:
-        """Return the index of the line that contains ``token``."""
         return bisect_right(self.starts, token) - 1
 
     def tokens(self, line: int) -> range:
-        """Return the indices of the tokens of a line."""
         end = self.starts[line + 1] if line + 1 < len(self.starts) else len(self.left)
         return range(self.starts[line], end)
 
@@ -341,12 +338,10 @@ class TokenGrid(PaintedAhead, QAbstractScrollArea):
         self.chosen.emit(int(self.rows.index[n]), min(max(token, 0), max(len(self.rows.texts[n]) - 1, 0)))
 
     def explain_current(self) -> None:
-        """Explain the selected token."""
         if self.rows is not None and len(self.rows.index):
             self.activated.emit(*(self._selected or (int(self.rows.index[0]), 0)))
 
     def _reveal(self, row: int, token: int) -> None:
-        """Scroll just far enough to show the token's line."""
         assert self.rows is not None and self._cells is not None
         for n, drawn in enumerate(self.rows.index):
             if drawn == row and token < len(self.rows.texts[n]):

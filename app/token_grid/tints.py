@@ -21,8 +21,6 @@ class Tint:
     """A quantity of every token, and how its tint is scaled and labelled.
 
     Attributes:
-        title: the displayed name.
-        help: one sentence.
         quantity: name of the number for the explanation.
         values: (B, T), None if the record lacks it.
         limit: the value of full tint; it depends on settings, not on the update, so that colours are comparable.

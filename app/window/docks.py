@@ -129,7 +129,6 @@ class Dock(QDockWidget):
             self._title.label.setText(title)
 
     def hold(self, panel: Panel) -> None:
-        """Show ``panel`` in this dock, replacing the placeholder."""
         placeholder = self.widget()
         self.panel = panel
         self.setWidget(panel)

@@ -72,7 +72,6 @@ class ExplainSheet(QFrame):
         self.hide()
 
     def take(self, panel: QWidget) -> None:
-        """Move ``panel`` into the sheet."""
         self._column.addWidget(panel, 1)
         panel.show()
 

@@ -100,7 +100,6 @@ class Arrangement:
 
     @property
     def picture(self) -> str:
-        """The panel in the middle of the window."""
         return (self.centre or self.bottom)[0]
 
 

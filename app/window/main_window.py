@@ -35,10 +35,6 @@ class MainWindow(QMainWindow):
         docks: docks by panel id.
         saved_docks: the arrangement of the docks before a lesson or presenting mode.
         alone: id of the panel that fills the window in place of all others; empty if there is none.
-        messages: the message bar.
-        overlay: the widget over the panels that shows the messages.
-        painting: holds back the painting of a frame.
-        explain_homes: manages where the Explain panel is shown.
 
     Signals:
         closing: emitted when the user wants to close the window; listeners decide with ``allow_close``.
@@ -175,7 +171,6 @@ class MainWindow(QMainWindow):
         dock.refresh_title()
 
     def show_bars(self, on: bool) -> None:
-        """Show or hide the toolbars."""
         for bar in self.findChildren(QToolBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
             bar.setVisible(on)
 

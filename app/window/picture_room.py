@@ -90,7 +90,6 @@ class PictureRoom(QObject):
         return in_window(dock) and not dock.isFloating()
 
     def _dock_below(self, dock: Dock) -> Dock | None:
-        """Return the next dock in the same column."""
         under = [d for d in self._docks.values() if self._is_docked(d) and d.x() == dock.x() and d.y() > dock.y()]
         return min(under, key=lambda d: d.y(), default=None)
 

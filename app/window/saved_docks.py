@@ -39,7 +39,6 @@ class SavedDocks:
 
     @property
     def lent(self) -> bool:
-        """Whether a borrower has rearranged the window."""
         return bool(self._with)
 
     def borrow(self, who: str) -> None:
