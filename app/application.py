@@ -74,11 +74,6 @@ class Application(CommandTargets):
 
     # -- the parts ---------------------------------------------------------------------------------------------------
 
-    @Slot()
-    def warm_reader(self) -> None:
-        """Start a process that will read the next untrusted file to be opened."""
-        self.workspace.readers.warm()
-
     def _attach_parts(self) -> None:
         """Create what the parts add to this window. One that fails is reported, and the rest of the program works."""
         for make in parts.rows("window"):

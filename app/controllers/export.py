@@ -35,7 +35,7 @@ class ExportController(QObject):
     def __init__(self, program: Program, exporter: Exporter) -> None:
         super().__init__(program)
         self._window, self._workspace, self._exporter = program.window, program.workspace, exporter
-        self.subject: Callable[[], tuple[str, str] | None] = _nothing
+        self.subject: Callable[[], tuple[str, str] | None] = lambda: None
         self._menu: dict[str, Callable[[str], None]] = {
             tr("Export picture…"): self.ask_picture,
             tr("Export table…"): self.ask_table,
@@ -188,10 +188,6 @@ class ExportController(QObject):
         """Return the path of a new folder inside the one that the user chooses, or None if the user cancels."""
         chosen = folder_to_use(self._window, title, str(Path.home()))
         return unused_path(Path(chosen) / file_name(name)) if chosen else None
-
-
-def _nothing() -> None:
-    """Return None: nothing but a panel can be filmed."""
 
 
 def unused_path(path: Path) -> Path:

@@ -48,11 +48,6 @@ class RunsController:
 
     # -- begin -------------------------------------------------------------------------------------------------------
 
-    @property
-    def folder(self) -> Path:
-        """The folder in which runs are saved automatically."""
-        return self._run_manager.folder
-
     def new_run(self) -> None:
         """Start a run at update 0 with the settings in the controls."""
         self._begin(self._workspace.editing.wanted)

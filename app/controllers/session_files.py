@@ -58,7 +58,10 @@ class SessionFiles(FileTasks):
         runs = [run for run in open_here if not run.is_recorded]
         manifest, paths = self._manifest(runs), [run.path for run in runs]
         title = tr("Saving {name}").format(name=target.name)
-        work = partial(_saved_session, target, manifest, paths)
+
+        def work(poll: TaskPoll) -> Manifest:
+            return save_session(target, manifest, paths, poll, poll.tell)
+
         self.start(title, work, partial(self._on_saved, target))
         own = self._workspace.mode.own
         run = self._workspace.run if own is None else own.run
@@ -172,11 +175,6 @@ class SessionFiles(FileTasks):
         for name, dock in self._window.docks.items():
             if manifest.panels and dock.isHidden() == (name in manifest.panels):
                 dock.setVisible(name in manifest.panels)
-
-
-def _saved_session(target: Path, manifest: Manifest, runs: list[Path], poll: TaskPoll) -> Manifest:
-    """Save a session in a thread, like :func:`save_session`."""
-    return save_session(target, manifest, runs, poll, poll.tell)
 
 
 def _opened_session(readers: Readers, path: Path, folder: Path, poll: TaskPoll) -> OpenedSession:

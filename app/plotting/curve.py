@@ -12,7 +12,7 @@ from PySide6.QtGui import QPainter, QPen, QPixmap, QTransform
 from PySide6.QtWidgets import QStyleOptionGraphicsItem, QWidget
 
 from app.plotting.pyramid import Pyramid
-from app.theme.tokens import CUES, Cue, Theme
+from app.theme.tokens import Theme
 
 SMOOTH_UP_TO = 700
 """Maximum number of points of an antialiased, slightly wider line. With more points, this would take too long per
@@ -50,7 +50,6 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         self.sparse = False
         self._marks: pg.ScatterPlotItem | None = None
         self._reach = -np.inf
-        self.cue: Cue = CUES.get(meaning, Cue())
         self._theme: Theme | None = None
         self._drawn: tuple[object, ...] | None = None
         self._manner: tuple[bool, bool] | None = None
@@ -238,7 +237,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         width = min(1.6 * self._factor, 2.5) if smooth else None
         # Dashes on a line that oscillates within every pixel look like noise, and are slow. The label at its end
         # identifies it.
-        self.setPen(theme.pen(self.meaning, width, Qt.PenStyle.SolidLine if noisy else self.cue.line))
+        self.setPen(theme.pen(self.meaning, width, Qt.PenStyle.SolidLine if noisy else None))
         self.opts["antialias"] = smooth
 
     def _noisy(self) -> bool:

@@ -8,7 +8,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QBrush
 
-from app.theme.tokens import CUES, Cue, Theme
+from app.theme.tokens import HOLLOW, Theme
 
 
 class Points(pg.ScatterPlotItem):  # type: ignore[misc]
@@ -17,7 +17,7 @@ class Points(pg.ScatterPlotItem):  # type: ignore[misc]
     def __init__(self, meaning: str, symbol: str = "o", size: float = 8.0, filled: bool | None = None) -> None:
         super().__init__(symbol=symbol, size=size, pxMode=True)
         self.meaning, self._size = meaning, size
-        self._filled = CUES.get(meaning, Cue()).filled if filled is None else filled
+        self._filled = meaning not in HOLLOW if filled is None else filled
 
     def set_points(self, x: np.ndarray, y: np.ndarray) -> None:
         """Set the coordinates of the points, (n,) each. Points with NaN are omitted."""

@@ -18,35 +18,14 @@ READABLE = 4.5
 """Contrast required between text and its background (WCAG 2.2, 1.4.3)."""
 
 
-@dataclass(frozen=True)
-class Cue:
-    """The second cue of a meaning, which works without colour.
-
-    Attributes:
-        line: line style of its curve.
-        filled: whether its bars and markers are filled.
-        glyph: the character that represents it in text, or empty.
-    """
-
-    line: Qt.PenStyle = Qt.PenStyle.SolidLine
-    filled: bool = True
-    glyph: str = ""
-
-
 _LINE = Qt.PenStyle
-CUES: dict[str, Cue] = {
-    "policy": Cue(glyph="▲"),
-    "push_up": Cue(glyph="▲"),
-    "push_down": Cue(_LINE.DashLine, filled=False, glyph="▼"),
-    "old": Cue(filled=False),
-    "reference": Cue(_LINE.DotLine, filled=False),
-    "reward": Cue(filled=False, glyph="◆"),
-    "kl": Cue(_LINE.DashLine),
-    "entropy": Cue(_LINE.DotLine),
-    "clipped": Cue(_LINE.DashDotLine, filled=False),
-    "dead": Cue(_LINE.DotLine, filled=False),
-    "push": Cue(_LINE.DashDotDotLine),
-}
+LINES = {
+    "push_down": _LINE.DashLine, "reference": _LINE.DotLine, "kl": _LINE.DashLine, "entropy": _LINE.DotLine,
+    "clipped": _LINE.DashDotLine, "dead": _LINE.DotLine, "push": _LINE.DashDotDotLine,
+}  # fmt: skip # short names, side by side
+"""Line styles of the meanings whose curves are not solid: a second cue, which works without colour."""
+HOLLOW = ("push_down", "old", "reference", "reward", "clipped", "dead")
+"""Meanings whose bars and markers are not filled: another such cue."""
 
 ROLES: dict[str, tuple[int, QFont.Weight]] = {
     "small": (11, QFont.Weight.Normal),
@@ -149,7 +128,7 @@ class Theme:
     def pen(self, meaning: str, width: float | None = None, line: Qt.PenStyle | None = None) -> QPen:
         """Return a cosmetic pen in the colour and line style of ``meaning``."""
         pen = QPen(self.colour(meaning), self.line_width if width is None else width)
-        pen.setStyle(CUES.get(meaning, Cue()).line if line is None else line)
+        pen.setStyle(LINES.get(meaning, _LINE.SolidLine) if line is None else line)
         pen.setCosmetic(True)
         if pen.style() is not Qt.PenStyle.SolidLine:
             # Square ends would close the gaps between dots.
