@@ -90,9 +90,8 @@ def drawn(widget: QWidget, kind: str, paper: Paper, height: int | None = None) -
     return _legible(made, paper.theme) if kind == "svg" else made
 
 
-def image_of(widget: QWidget, paper: Paper, height: int | None = None) -> QImage:
-    """Return a raster image of ``widget``. The arguments are those of :func:`drawn`."""
-    below = paper.caption_height(widget.width()) if height is None else height
+def image_of(widget: QWidget, paper: Paper, below: int) -> QImage:
+    """Return a raster image of ``widget`` and, in the height ``below`` it, its caption."""
     size = QSize(widget.width(), widget.height() + below)
     image = QImage(size * paper.density, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(paper.density)

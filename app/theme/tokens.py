@@ -27,27 +27,17 @@ LINES = {
 HOLLOW = ("push_down", "old", "reference", "reward", "clipped", "dead")
 """Meanings whose bars and markers are not filled: another such cue."""
 
-ROLES: dict[str, tuple[int, QFont.Weight]] = {
-    "small": (11, QFont.Weight.Normal),
-    "section": (11, QFont.Weight.DemiBold),
-    "digits": (11, QFont.Weight.Normal),
-    "heading": (11, QFont.Weight.DemiBold),
-    "body": (13, QFont.Weight.Normal),
-    "strong": (13, QFont.Weight.DemiBold),
-    "question": (13, QFont.Weight.DemiBold),
-    "reading": (13, QFont.Weight.Normal),
-    "reading_strong": (13, QFont.Weight.DemiBold),
-    "answer": (13, QFont.Weight.Normal),
-    "mono": (13, QFont.Weight.Normal),
-    "number": (20, QFont.Weight.DemiBold),
-    "counter": (28, QFont.Weight.DemiBold),
-}
-"""Font sizes in pixels at 100 %, with weights.
+ROLES = {
+    "small": 11, "section": 11, "digits": 11, "heading": 11, "body": 13, "strong": 13, "question": 13, "reading": 13,
+    "reading_strong": 13, "answer": 13, "mono": 13, "number": 20, "counter": 28,
+}  # fmt: skip # short names, side by side
+"""Font sizes in pixels at 100 %.
 
 "digits" and "heading" are for pictures ("digits" also for the values of a formula), "question" for a lesson's
 questions, "reading" for the stages and for what to watch, and "answer", in the monospace family, for a model's answers.
 Table cells use "reading" and "answer", table headings "digits".
 """
+STRONG_ROLES = ("section", "heading", "strong", "question", "reading_strong", "number", "counter")
 MONO_ROLES = ("mono", "answer")
 LEGIBLE_ROLES = ("digits", "heading", "question", "reading", "reading_strong", "answer")
 """Roles whose font is never smaller than ``Theme.legible``."""
@@ -145,12 +135,12 @@ class Theme:
         if key not in made:
             family = self.mono if role in MONO_ROLES else self.sans
             least = self.legible if role in LEGIBLE_ROLES else 1
-            made[key] = _font(family, role, max(round(ROLES[role][0] * scale), least, 1))
+            made[key] = _font(family, role, max(round(ROLES[role] * scale), least, 1))
         return QFont(made[key])
 
     def type_unit(self, scale: float) -> float:
         """Return the factor by which words and digits within pictures are enlarged from their size at 100 %."""
-        return self.font("digits", scale).pixelSize() / ROLES["digits"][0]
+        return self.font("digits", scale).pixelSize() / ROLES["digits"]
 
     @cached_property
     def _made(self) -> dict[object, Any]:
@@ -165,7 +155,7 @@ def _font(family: str, role: str, pixels: int) -> QFont:
         kind = QFontDatabase.SystemFont.FixedFont if role in MONO_ROLES else QFontDatabase.SystemFont.GeneralFont
         font = QFontDatabase.systemFont(kind)
     font.setPixelSize(pixels)
-    font.setWeight(ROLES[role][1])
+    font.setWeight(QFont.Weight.DemiBold if role in STRONG_ROLES else QFont.Weight.Normal)
     font.setFeature(QFont.Tag("tnum"), 1)
     return font
 

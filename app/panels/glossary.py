@@ -6,21 +6,16 @@ import html
 
 from PySide6.QtCore import Qt, QUrl, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import (
-    QFrame,
-    QLineEdit,
-    QListWidget,
-    QListWidgetItem,
-    QScrollArea,
-    QSplitter,
-    QWidget,
-)
+from PySide6.QtWidgets import QFrame, QLineEdit, QListWidget, QListWidgetItem, QScrollArea, QWidget
 
-from app.boxes import down
+from app.boxes import divided, down
 from app.formula.formula_label import FormulaLabel
 from app.help.glossary import Entry, glossary, lookup
 from app.theme.labels import Label, RichLabel, plain_tip
-from app.theme.tokens import LIGHT, Theme
+from app.theme.tokens import Theme
+from app.widgets.panel import Panel
+from app.workspace.view import View
+from app.workspace.workspace import Workspace
 from grpo_core.text import listed, tr
 
 _ID = Qt.ItemDataRole.UserRole
@@ -30,12 +25,11 @@ LIST = 0.38
 """Fraction of the width given to the list."""
 
 
-class GlossaryPanel(QWidget):
+class GlossaryPanel(Panel):
     """A search field, a list and a definition. Related terms are links."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme, self._scale = LIGHT, 1.0
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(workspace, parent)
         self._arranged: Qt.Orientation | None = None
         self.line = QLineEdit(self)
         self.line.setPlaceholderText(tr("Search a term"))
@@ -47,19 +41,14 @@ class GlossaryPanel(QWidget):
         self.empty = Label(tr("No term contains these words."), self, wraps=True)
         self.page = _Definition(self)
         self.page.see.linkActivated.connect(self._on_link)
-        column = down(self.line, (self.list, 1), self.empty, margins=0)
-        left = QWidget(self)
-        left.setLayout(column)
-        split = self._split = QSplitter(Qt.Orientation.Vertical, self)
-        split.addWidget(left)
-        scroll = QScrollArea(self)
+        left = QWidget()
+        down(self.line, (self.list, 1), self.empty, on=left, margins=0)
+        scroll = QScrollArea()
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setWidgetResizable(True)
         scroll.setWidget(self.page)
-        split.addWidget(scroll)
-        split.setChildrenCollapsible(False)
-        split.setStretchFactor(1, 1)
-        down(split, on=self, margins=8)
+        self._split = divided(left, (scroll, 1), upright=True)
+        down(self._split, on=self, margins=(16, 12, 16, 16))
         self.line.textChanged.connect(self._on_text)
         self.list.currentItemChanged.connect(self._on_chosen)
         self._on_text("")
@@ -90,7 +79,7 @@ class GlossaryPanel(QWidget):
 
     def _arrange(self) -> None:
         """Place the list and the definition side by side, or stacked if the definition would be too narrow."""
-        wide = self.width() >= BESIDE * self._scale
+        wide = self.width() - 16 >= BESIDE * self.workspace.scale  # without the outer margins
         wanted = Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical
         if wanted is not self._arranged:
             self._arranged = wanted
@@ -98,9 +87,7 @@ class GlossaryPanel(QWidget):
             space = self.width() if wide else self.height()
             self._split.setSizes([round(LIST * space), round((1 - LIST) * space)])
 
-    def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale, which also apply to the formula."""
-        self._theme, self._scale = theme, scale
+    def draw(self, view: View) -> None:
         self._arrange()
         self._on_chosen()
 
@@ -118,7 +105,7 @@ class GlossaryPanel(QWidget):
     def _on_chosen(self) -> None:
         entry = lookup(self.term)
         related = [other for id in entry.see if (other := lookup(id))] if entry else []
-        self.page.show_entry(entry, related, self._theme, self._scale)
+        self.page.show_entry(entry, related, self.workspace.theme, self.workspace.scale)
 
     @Slot(str)
     def _on_link(self, address: str) -> None:
@@ -133,21 +120,12 @@ class _Definition(QWidget):
         self._sentence, self._source = Label(parent=self), Label(parent=self)
         self._heading, self.see = RichLabel(parent=self), RichLabel(parent=self)
         self.formula = FormulaLabel(parent=self)
-        column = down(
-            self._heading,
-            self._sentence,
-            self.formula,
-            self.see,
-            self._source,
-            on=self,
-            margins=(12, 10, 4, 4),
-            spacing=8,
-        )
+        parts = (self._heading, self._sentence, self.formula, self.see, self._source)
+        down(*parts, None, on=self, margins=(12, 10, 4, 4), spacing=8)
         for label in (self._heading, self._sentence, self._source, self.see):
             label.setWordWrap(True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
         self._source.setForegroundRole(self._source.palette().ColorRole.PlaceholderText)
-        column.addStretch(1)
 
     def show_entry(self, entry: Entry | None, related: list[Entry], theme: Theme, scale: float) -> None:
         """Show ``entry`` with links to ``related`` entries. If it is None, show nothing."""
