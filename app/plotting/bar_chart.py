@@ -199,11 +199,6 @@ class BarChart(PaintedAhead, QWidget):
         return self.picture.table()
 
     @property
-    def heights(self) -> dict[str, np.ndarray]:
-        """Heights (n,) of every series, by its name."""
-        return self.picture.heights()
-
-    @property
     def count(self) -> int:
         return self.picture.count if self.picture.lanes else 0
 

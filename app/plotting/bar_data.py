@@ -280,9 +280,6 @@ class BarPicture:
     def series(self) -> tuple[BarSeries, ...]:
         return tuple(series for lane in self.lanes for series in lane.series)
 
-    def heights(self) -> dict[str, np.ndarray]:
-        return {series.name: series.heights for series in self.series}
-
     def place_name(self, place: int) -> str:
         """Return the name of a position in words, for example "action 3" or "advantage −0.5 to 0"."""
         if self.edges is None:

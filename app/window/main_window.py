@@ -16,7 +16,7 @@ from app.widgets.panel import Panel, in_window
 from app.widgets.panel_spec import Area, PanelSpec
 from app.window.docks import Dock, style_tabs
 from app.window.explain_homes import ExplainHomes
-from app.window.layouts import arrange, arrangement, layout_for
+from app.window.layouts import BANDIT, LANGUAGE, RECORDED, arrange, arrangement
 from app.window.painting import Painting
 from app.window.panel_set import PanelSet
 from app.window.picture_room import PictureRoom
@@ -195,11 +195,7 @@ class MainWindow(QMainWindow):
 
     def focus_picture(self) -> None:
         """Move the keyboard focus to the picture of the policy, if it is visible."""
-        kinds = ((False, False), (True, False), (False, True))
-        pictures = (
-            arrangement(layout_for(language, recorded=recorded), language=language).picture
-            for language, recorded in kinds
-        )
+        pictures = (arrangement(name, language=False).picture for name in (BANDIT, LANGUAGE, RECORDED))
         seen = [name for name in pictures if in_window(self.docks[name])]
         if seen:
             self.panels[seen[0]].focus_picture()
