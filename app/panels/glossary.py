@@ -48,7 +48,8 @@ class GlossaryPanel(Panel):
         scroll.setWidgetResizable(True)
         scroll.setWidget(self.page)
         self._split = divided(left, (scroll, 1), upright=True)
-        down(self._split, on=self, margins=(16, 12, 16, 16))
+        down(self._split, on=self, margins=8)
+        self.setContentsMargins(8, 4, 8, 8)
         self.line.textChanged.connect(self._on_text)
         self.list.currentItemChanged.connect(self._on_chosen)
         self._on_text("")
@@ -79,13 +80,15 @@ class GlossaryPanel(Panel):
 
     def _arrange(self) -> None:
         """Place the list and the definition side by side, or stacked if the definition would be too narrow."""
-        wide = self.width() - 16 >= BESIDE * self.workspace.scale  # without the outer margins
+        inner = self.contentsRect()
+        wide = inner.width() >= BESIDE * self.workspace.scale
         wanted = Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical
         if wanted is not self._arranged:
             self._arranged = wanted
             self._split.setOrientation(wanted)
-            space = self.width() if wide else self.height()
-            self._split.setSizes([round(LIST * space), round((1 - LIST) * space)])
+            share = LIST if wide else 0.0  # the least height, since the definition needs the room
+            space = inner.width() if wide else inner.height()
+            self._split.setSizes([round(share * space), round((1 - share) * space)])
 
     def draw(self, view: View) -> None:
         self._arrange()

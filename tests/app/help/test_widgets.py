@@ -15,6 +15,7 @@ from app.clock import ManualClock
 from app.examples import example
 from app.help.glossary import glossary, lookup
 from app.help.hover import DELAY_MS, FocusTip, explain_on_hover
+from app.panel_registry import GLOSSARY
 from app.panels.glossary import GlossaryPanel
 from app.panels.references import Reference, ReferencesPanel, references
 from app.theme.tokens import LIGHT
@@ -207,7 +208,7 @@ def test_without_a_browser_the_address_is_told(qtbot: QtBot, workspace: Workspac
 def test_a_definition_has_room_in_a_narrow_panel_too(
     qtbot: QtBot, workspace: Workspace, width: int, beside: bool
 ) -> None:
-    panel = GlossaryPanel(workspace)
+    panel = GLOSSARY.make(workspace)
     qtbot.addWidget(panel)
     panel.resize(width, 330)
     panel.show()
