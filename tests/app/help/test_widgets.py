@@ -12,16 +12,11 @@ from PySide6.QtWidgets import QLabel, QLineEdit, QSplitter, QToolTip, QVBoxLayou
 from pytestqt.qtbot import QtBot
 
 from app.clock import ManualClock
-from app.examples import example
 from app.help.glossary import glossary, lookup
+from app.help.glossary_panel import GlossaryPanel
 from app.help.hover import DELAY_MS, FocusTip, explain_on_hover
-from app.panel_registry import GLOSSARY
-from app.panels.glossary import GlossaryPanel
-from app.panels.references import Reference, ReferencesPanel, references
+from app.help.references_panel import Reference, ReferencesPanel, references
 from app.theme.tokens import LIGHT
-from app.workspace.run_handle import RunHandle
-from app.workspace.workspace import Workspace
-from grpo_core.config import Settings
 
 
 @pytest.fixture
@@ -100,16 +95,8 @@ def test_explaining_again_replaces_the_term_and_adds_nothing(pair: tuple[QLineEd
 
 
 @pytest.fixture
-def workspace(qtbot: QtBot) -> Iterator[Workspace]:
-    made = Workspace(Settings(), LIGHT)
-    made.activate(RunHandle.open(example()))
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def panel(qtbot: QtBot, workspace: Workspace) -> GlossaryPanel:
-    made = GlossaryPanel(workspace)
+def panel(qtbot: QtBot) -> GlossaryPanel:
+    made = GlossaryPanel()
     qtbot.addWidget(made)
     made.resize(600, 400)
     made.show()
@@ -157,8 +144,7 @@ def test_sentences_are_shown_as_they_are_written(panel: GlossaryPanel) -> None:
 
 def test_the_formula_follows_the_look_and_hides_where_there_is_none(panel: GlossaryPanel) -> None:
     panel.show_term("k3")
-    panel.workspace.set_look(LIGHT, 1.5)
-    panel.draw(panel.workspace.view)
+    panel.set_look(LIGHT, 1.5)
     assert panel.page.formula.isVisible()
     assert panel.page.formula.factor == 1.5
     panel.show_term("prompt")
@@ -177,8 +163,8 @@ class Browser(QObject):
         self.opened.append(url.toString())
 
 
-def test_references_are_readable_offline_and_open_on_a_click(qtbot: QtBot, workspace: Workspace) -> None:
-    panel, browser = ReferencesPanel(workspace), Browser()
+def test_references_are_readable_offline_and_open_on_a_click(qtbot: QtBot) -> None:
+    panel, browser = ReferencesPanel(), Browser()
     qtbot.addWidget(panel)
     text = panel.browser.toPlainText()
     for paper in references():
@@ -192,23 +178,21 @@ def test_references_are_readable_offline_and_open_on_a_click(qtbot: QtBot, works
     assert browser.opened == ["https://arxiv.org/abs/2402.03300"]
 
 
-def test_without_a_browser_the_address_is_told(qtbot: QtBot, workspace: Workspace) -> None:
+def test_without_a_browser_the_address_is_told(qtbot: QtBot) -> None:
     paper = Reference(
         id="x", short="X", title="T", authors="A", year=2000, where="W", url="nowhere://x", gist="Says <this> & that."
     )
-    panel = ReferencesPanel(workspace, papers=(paper,))
+    panel = ReferencesPanel(papers=(paper,))
     qtbot.addWidget(panel)
     assert "Says <this> & that." in panel.browser.toPlainText()
-    with qtbot.waitSignal(workspace.problem) as told:
+    with qtbot.waitSignal(panel.refused) as told:
         panel.open_page(QUrl("relative-nothing:"))
     assert "No browser could be opened" in told.args[0]
 
 
 @pytest.mark.parametrize(("width", "beside"), [(340, False), (700, True)])
-def test_a_definition_has_room_in_a_narrow_panel_too(
-    qtbot: QtBot, workspace: Workspace, width: int, beside: bool
-) -> None:
-    panel = GLOSSARY.make(workspace)
+def test_a_definition_has_room_in_a_narrow_panel_too(qtbot: QtBot, width: int, beside: bool) -> None:
+    panel = GlossaryPanel()
     qtbot.addWidget(panel)
     panel.resize(width, 330)
     panel.show()

@@ -23,7 +23,7 @@ from tests.app.conftest import Driver
 APP = Path(__file__).parents[3] / "app"
 CASES = sorted(path for path in APP.rglob("*.py") if path.name != "labels.py")
 TIPS = {"plain_tip", "wrapped_tip", "rich_tip"}
-HTML_VIEWS = {"panels/references.py", "teaching/published_view.py"}
+HTML_VIEWS = {"help/references_panel.py", "teaching/published_view.py"}
 """Views with the program's own pages, which escape everything that they put into their HTML."""
 IMAGE = '<img src="file:///etc/hostname">'
 

@@ -6,16 +6,21 @@ import html
 
 from PySide6.QtCore import Qt, QUrl, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QLineEdit, QListWidget, QListWidgetItem, QScrollArea, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QScrollArea,
+    QSplitter,
+    QWidget,
+)
 
-from app.boxes import divided, down
+from app.boxes import down
 from app.formula.formula_label import FormulaLabel
 from app.help.glossary import Entry, glossary, lookup
 from app.theme.labels import Label, RichLabel, plain_tip
-from app.theme.tokens import Theme
-from app.widgets.panel import Panel
-from app.workspace.view import View
-from app.workspace.workspace import Workspace
+from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import listed, tr
 
 _ID = Qt.ItemDataRole.UserRole
@@ -25,11 +30,12 @@ LIST = 0.38
 """Fraction of the width given to the list."""
 
 
-class GlossaryPanel(Panel):
+class GlossaryPanel(QWidget):
     """A search field, a list and a definition. Related terms are links."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(workspace, parent)
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme, self._scale = LIGHT, 1.0
         self._arranged: Qt.Orientation | None = None
         self.line = QLineEdit(self)
         self.line.setPlaceholderText(tr("Search a term"))
@@ -41,15 +47,19 @@ class GlossaryPanel(Panel):
         self.empty = Label(tr("No term contains these words."), self, wraps=True)
         self.page = _Definition(self)
         self.page.see.linkActivated.connect(self._on_link)
-        left = QWidget()
-        down(self.line, (self.list, 1), self.empty, on=left, margins=0)
-        scroll = QScrollArea()
+        column = down(self.line, (self.list, 1), self.empty, margins=0)
+        left = QWidget(self)
+        left.setLayout(column)
+        split = self._split = QSplitter(Qt.Orientation.Vertical, self)
+        split.addWidget(left)
+        scroll = QScrollArea(self)
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setWidgetResizable(True)
         scroll.setWidget(self.page)
-        self._split = divided(left, (scroll, 1), upright=True)
-        down(self._split, on=self, margins=8)
-        self.setContentsMargins(8, 4, 8, 8)
+        split.addWidget(scroll)
+        split.setChildrenCollapsible(False)
+        split.setStretchFactor(1, 1)
+        down(split, on=self, margins=8)
         self.line.textChanged.connect(self._on_text)
         self.list.currentItemChanged.connect(self._on_chosen)
         self._on_text("")
@@ -80,17 +90,17 @@ class GlossaryPanel(Panel):
 
     def _arrange(self) -> None:
         """Place the list and the definition side by side, or stacked if the definition would be too narrow."""
-        inner = self.contentsRect()
-        wide = inner.width() >= BESIDE * self.workspace.scale
+        wide = self.width() >= BESIDE * self._scale
         wanted = Qt.Orientation.Horizontal if wide else Qt.Orientation.Vertical
         if wanted is not self._arranged:
             self._arranged = wanted
             self._split.setOrientation(wanted)
-            share = LIST if wide else 0.0  # the least height, since the definition needs the room
-            space = inner.width() if wide else inner.height()
-            self._split.setSizes([round(share * space), round((1 - share) * space)])
+            space = self.width() if wide else self.height()
+            self._split.setSizes([round(LIST * space), round((1 - LIST) * space)])
 
-    def draw(self, view: View) -> None:
+    def set_look(self, theme: Theme, scale: float) -> None:
+        """Set the theme and the scale, which also apply to the formula."""
+        self._theme, self._scale = theme, scale
         self._arrange()
         self._on_chosen()
 
@@ -108,7 +118,7 @@ class GlossaryPanel(Panel):
     def _on_chosen(self) -> None:
         entry = lookup(self.term)
         related = [other for id in entry.see if (other := lookup(id))] if entry else []
-        self.page.show_entry(entry, related, self.workspace.theme, self.workspace.scale)
+        self.page.show_entry(entry, related, self._theme, self._scale)
 
     @Slot(str)
     def _on_link(self, address: str) -> None:
@@ -123,12 +133,21 @@ class _Definition(QWidget):
         self._sentence, self._source = Label(parent=self), Label(parent=self)
         self._heading, self.see = RichLabel(parent=self), RichLabel(parent=self)
         self.formula = FormulaLabel(parent=self)
-        parts = (self._heading, self._sentence, self.formula, self.see, self._source)
-        down(*parts, None, on=self, margins=(12, 10, 4, 4), spacing=8)
+        column = down(
+            self._heading,
+            self._sentence,
+            self.formula,
+            self.see,
+            self._source,
+            on=self,
+            margins=(12, 10, 4, 4),
+            spacing=8,
+        )
         for label in (self._heading, self._sentence, self._source, self.see):
             label.setWordWrap(True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
         self._source.setForegroundRole(self._source.palette().ColorRole.PlaceholderText)
+        column.addStretch(1)
 
     def show_entry(self, entry: Entry | None, related: list[Entry], theme: Theme, scale: float) -> None:
         """Show ``entry`` with links to ``related`` entries. If it is None, show nothing."""

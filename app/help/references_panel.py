@@ -6,16 +6,13 @@ import html
 from dataclasses import dataclass
 from functools import cache
 
-from PySide6.QtCore import QUrl, Slot
+from PySide6.QtCore import QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QTextBrowser, QWidget
 
 from app.boxes import down
 from app.help.published import PARTS, part_html
 from app.help.shipped_rows import parsed, rows
-from app.widgets.panel import Panel
-from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
 
@@ -47,22 +44,23 @@ def references() -> tuple[Reference, ...]:
     return tuple(sorted(rows(Reference, parsed("references.json"), ("gist",)), key=lambda reference: reference.year))
 
 
-class ReferencesPanel(Panel):
-    """All references, oldest first. A click opens the page in the browser; the program itself downloads nothing."""
+class ReferencesPanel(QWidget):
+    """All references, oldest first. A click opens the page in the browser; the program itself downloads nothing.
 
-    def __init__(
-        self, workspace: Workspace, parent: QWidget | None = None, papers: tuple[Reference, ...] | None = None
-    ) -> None:
-        super().__init__(workspace, parent)
+    Signals:
+        refused: emitted with a sentence that contains the address if no browser could be opened.
+    """
+
+    refused = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None, papers: tuple[Reference, ...] | None = None) -> None:
+        super().__init__(parent)
         self.browser = QTextBrowser(self)
         self.browser.setAccessibleName(tr("References"))
         self.browser.setOpenLinks(False)
         self.browser.setHtml(_whole(references() if papers is None else papers))
         self.browser.anchorClicked.connect(self.open_page)
-        down(self.browser, on=self, margins=(8, 4, 8, 8))
-
-    def draw(self, view: View) -> None:
-        """Draw nothing: the references do not depend on the update."""
+        down(self.browser, on=self, margins=0)
 
     @Slot(QUrl)
     def open_page(self, url: QUrl) -> None:
@@ -70,8 +68,7 @@ class ReferencesPanel(Panel):
         if url.isRelative() and url.hasFragment():
             self.browser.scrollToAnchor(url.fragment())
         elif not QDesktopServices.openUrl(url):
-            sentence = tr("No browser could be opened. The page is {tostring}.").format(tostring=url.toString())
-            self.workspace.problem.emit(sentence, "warning")
+            self.refused.emit(tr("No browser could be opened. The page is {tostring}.").format(tostring=url.toString()))
 
 
 def _whole(papers: tuple[Reference, ...]) -> str:
