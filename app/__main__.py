@@ -95,7 +95,6 @@ def needs_no_qt(arguments: Sequence[str]) -> bool:
 
 
 def _about(arguments: Sequence[str]) -> int:
-    """Print the version or the options, and return the exit status."""
     from app.arguments import parser
     from app.build import described
 

@@ -41,11 +41,6 @@ ended.
 class Application(CommandTargets):
     """The main window with its model, controllers and commands.
 
-    Attributes:
-        actions: the commands as actions.
-        transport: the toolbar.
-        startup, shutdown: what happens first and last.
-
     Signals:
         reported: emitted, in any thread, when there is a new crash report.
     """
@@ -64,10 +59,6 @@ class Application(CommandTargets):
         """Create the model, the window, the controllers and the commands. The window is not shown yet.
 
         Args:
-            app: the application.
-            paths: the folders and files of the program.
-            preferences: the user's settings.
-            hooks: the collectors of crash reports.
             own_process: whether to compute runs and experiments in separate processes rather than in threads of this
                 one.
         """
@@ -82,11 +73,6 @@ class Application(CommandTargets):
         self.window.show_layout(preferences.layout)
 
     # -- the parts ---------------------------------------------------------------------------------------------------
-
-    @Slot()
-    def warm_reader(self) -> None:
-        """Start a process that will read the next untrusted file to be opened."""
-        self.workspace.readers.warm()
 
     def _attach_parts(self) -> None:
         """Create what the parts add to this window. One that fails is reported, and the rest of the program works."""
@@ -152,7 +138,7 @@ class Application(CommandTargets):
         self.window.closing.connect(self.shutdown.close)
         self.window.dropped.connect(self._on_dropped)
         self.window.panel_made.connect(self._on_panel)
-        for panel in self.window.panels.made.values():
+        for panel in self.window.panels.values():
             self._on_panel(panel)
         app.focusChanged.connect(self.workspace.request_frame)
         if self._hooks is not None:  # a report must appear even while the frame timer is idle

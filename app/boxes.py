@@ -1,11 +1,11 @@
-"""Rows and columns of widgets."""
+"""Rows and columns of widgets, and the areas in which they scroll."""
 
 from __future__ import annotations
 
 from typing import TypeAlias, TypeVar
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLayout, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLayout, QScrollArea, QSplitter, QVBoxLayout, QWidget
 
 Item: TypeAlias = QWidget | QLayout
 Part: TypeAlias = Item | tuple[Item, int] | None
@@ -66,3 +66,19 @@ def _filled(box: Box, parts: tuple[Part, ...], on: QWidget | None, margins: Marg
         else:
             box.addLayout(part, stretch)
     return box
+
+
+def plain_scroll_area(widget: QWidget, *, bars: bool = True) -> QScrollArea:
+    """Return a frameless area around ``widget`` that takes any width and is skipped by Tab.
+
+    It looks like ``widget`` alone unless that does not fit. Without ``bars``, it only scrolls to the focused widget.
+    """
+    area = QScrollArea()
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setWidgetResizable(True)
+    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    if not bars:
+        area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    area.setWidget(widget)
+    return area

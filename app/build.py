@@ -18,7 +18,6 @@ class Build:
     """A build of the program.
 
     Attributes:
-        version: version of the program.
         kind: "source", "wheel" (installed by pip), "slim" (a package without torch) or "full".
         commit: commit of the packaged source; empty if unknown.
     """

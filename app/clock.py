@@ -122,7 +122,6 @@ class Timer(QTimer):
         self.timeout.connect(call)
 
     def now(self) -> float:
-        """Return the time on the timer's clock in seconds."""
         return (self.clock or _clock).now()
 
     def start(self, ms: int | None = None) -> None:

@@ -6,7 +6,7 @@ import ctypes
 import ctypes.util
 import os
 import sys
-from collections.abc import Mapping, MutableMapping
+from collections.abc import MutableMapping
 
 from grpo_core.shipped import resource
 from grpo_core.text import tr
@@ -25,14 +25,14 @@ def draw_offscreen(environment: MutableMapping[str, str] = os.environ, platform:
         environment["QT_QPA_FONTDIR"] = str(resource("icons"))
 
 
-def missing_display(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> str | None:
+def missing_display() -> str | None:
     """Return the reason why no window can be opened, or None if one can.
 
     Qt aborts the process if it finds no display, so this is checked first.
     """
-    if not platform.startswith("linux") or environment.get("QT_QPA_PLATFORM") or environment.get("WAYLAND_DISPLAY"):
+    if sys.platform != "linux" or os.environ.get("QT_QPA_PLATFORM") or os.environ.get("WAYLAND_DISPLAY"):
         return None
-    display = environment.get("DISPLAY", "")
+    display = os.environ.get("DISPLAY", "")
     if not display:
         return tr("There is no display: neither DISPLAY nor WAYLAND_DISPLAY is set.")
     return None if _answers(display) else tr("The display {display} does not answer.").format(display=display)

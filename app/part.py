@@ -22,7 +22,6 @@ class WindowPart(QObject):
     argument and as its parent.
 
     Attributes:
-        name: name of the part.
         files: description and patterns of the files that it opens, for a file dialog; empty if there are none.
     """
 

@@ -14,15 +14,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QAbstractEventDispatcher, QSize, Qt
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QMessageBox
+from PySide6.QtCore import QAbstractEventDispatcher, QEvent, QSize, Qt
+from PySide6.QtGui import QFileOpenEvent, QGuiApplication
+from PySide6.QtWidgets import QApplication, QMessageBox
 
 from app import parts
 from app.arguments import parser, shown_in_window, this_program
 from app.clock import Timer
-from app.crash.handlers import report_exceptions
-from app.crash.hooks import CrashHooks
+from app.crash.hooks import CrashHooks, report_exceptions
 from app.crash.interrupt import Interrupt
 from app.crash.log import LogFiles
 from app.crash.safe_mode import EARLY_SECONDS, StartMarker
@@ -39,11 +38,6 @@ from grpo_core.errors import GrpoError
 
 if TYPE_CHECKING:
     from app.application import Application
-
-
-from PySide6.QtCore import QEvent
-from PySide6.QtGui import QFileOpenEvent
-from PySide6.QtWidgets import QApplication
 
 LEAST_SIZE, SHARE = (1366, 768), 0.88
 """Minimum size in pixels of the first window, and the share of a larger screen that it fills."""
@@ -151,7 +145,7 @@ def _windowed(options: argparse.Namespace) -> int:
     if not safe:
         Timer(program, program.startup.offer_clean_up).start(1500)
         Timer(program, program.background_runs.offer).start(1500)
-        Timer(program, program.warm_reader).start(0 if options.files or opens else 3000)
+        Timer(program, program.workspace.readers.warm).start(0 if options.files or opens else 3000)
     Timer(program, marker.settle).start(round(EARLY_SECONDS * 1000))
     _spare_the_collector()
     status = app.exec()
@@ -202,14 +196,10 @@ def _spare_the_collector() -> None:
 
 
 def _note_first_frame() -> None:
-    """Log how long startup took."""
     import psutil
 
     seconds = time.time() - psutil.Process().create_time()
     logging.getLogger(__name__).info("the window is painted, %.2f s after the start of the process", seconds)
-
-
-__all__ = ["start"]
 
 
 class QtApplication(QApplication):
@@ -224,16 +214,12 @@ class QtApplication(QApplication):
         self._waiting: list[Path] = []
         self._open: Callable[[Path], None] | None = None
 
-    def open_with(self, opener: Callable[[Path], None]) -> bool:
-        """Call ``opener`` with each requested file from now on, beginning with those already waiting.
-
-        Return whether any were waiting.
-        """
+    def open_with(self, opener: Callable[[Path], None]) -> None:
+        """Call ``opener`` with each requested file from now on, beginning with those already waiting."""
         self._open = opener
         waiting, self._waiting = self._waiting, []
         for path in waiting:
             opener(path)
-        return bool(waiting)
 
     def event(self, event: QEvent) -> bool:
         if not isinstance(event, QFileOpenEvent):

@@ -52,7 +52,7 @@ class Flushes(QObject):
         window.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
-        if event.type() is QEvent.Type.UpdateRequest and watched is self._window and not self._window.paints_later:
+        if event.type() is QEvent.Type.UpdateRequest and watched is self._window and not self._window.painting.due:
             self.count += 1
         return False
 
@@ -100,7 +100,7 @@ class Felt:
         self._shown_at.append(self._drawn[-1])
         self.pieces.append(self._piece)
         self._piece = 0.0
-        seen = [panel for panel in program.window.panels.made.values() if in_window(panel)]
+        seen = [panel for panel in program.window.panels.values() if in_window(panel)]
         self.disagreeing += len({panel.place_drawn for panel in seen} - {None}) > 1
 
     def stretch(self) -> None:

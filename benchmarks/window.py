@@ -75,7 +75,7 @@ class Window:
         else:
             panel.redraw()
         self.app.processEvents()
-        while self.program.window.paints_later:
+        while self.program.window.painting.due:
             self.app.processEvents()
         return 1e3 * (time.perf_counter() - begin)
 

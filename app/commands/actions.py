@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QIcon
@@ -17,7 +17,6 @@ class CommandAction(QAction):
     """The action of one command, used in menus, on toolbars and for its shortcuts.
 
     Attributes:
-        command: the command that it runs.
         why: the reason why the command cannot run now; empty if it can.
 
     Signals:
@@ -67,7 +66,6 @@ class CommandAction(QAction):
         self.setToolTip(plain_tip(f"{status.text}{keys}. {status.blocked or self.command.tip}".strip()))
 
     def refresh_icon(self) -> None:
-        """Recreate the icon, for example after a change of colours."""
         name = self.command.icon if self._shown is None else self._shown.icon
         if self._icon is not None and name:
             self.setIcon(self._icon(name))
@@ -82,6 +80,9 @@ class CommandAction(QAction):
 
 class Actions(QObject):
     """All actions of a window.
+
+    Attributes:
+        by_id: the actions by the ids of their commands, in the order of the table.
 
     Signals:
         rebuilt: emitted when the commands have been replaced, so that menus have to be filled again.
@@ -106,20 +107,16 @@ class Actions(QObject):
         self._icon = icon
         self._context: Context = "app"
         self._lesson = False
-        self._actions: dict[str, CommandAction] = {}
+        self.by_id: dict[str, CommandAction] = {}
         self._changing: list[CommandAction] = []
         self._focus = FocusKeys(self)
         self.set_commands(commands)
 
     def __getitem__(self, id: str) -> CommandAction:
-        return self._actions[id]
+        return self.by_id[id]
 
     def __iter__(self) -> Iterator[CommandAction]:
-        return iter(self._actions.values())
-
-    @property
-    def by_id(self) -> Mapping[str, CommandAction]:
-        return self._actions
+        return iter(self.by_id.values())
 
     @property
     def commands(self) -> tuple[Command, ...]:
@@ -134,12 +131,12 @@ class Actions(QObject):
         wrong = conflicts(commands)
         if wrong:
             raise ValueError(" ".join(wrong))
-        before, self._actions = self._actions, {}
+        before, self.by_id = self.by_id, {}
         for command in commands:
             kept = before.pop(command.id, None)
             if kept is not None:
                 kept.stand_for(command)
-            self._actions[command.id] = kept or self._new(command)
+            self.by_id[command.id] = kept or self._new(command)
         for old in before.values():
             old.setShortcuts([])  # so that the keys are free at once
             self._window.removeAction(old)
@@ -157,7 +154,6 @@ class Actions(QObject):
         return action
 
     def refresh_icons(self) -> None:
-        """Recreate the icons after a change of colours."""
         for action in self:
             action.refresh_icon()
 

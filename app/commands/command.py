@@ -20,10 +20,8 @@ class CommandStatus(NamedTuple):
     """The current state of a command, read once per frame and applied only if it has changed.
 
     Attributes:
-        text: its displayed name.
         blocked: the reason why it cannot run; empty if it can.
         checked: whether it is on; False for a command that cannot be switched on.
-        icon: name of its icon; empty if it has none.
     """
 
     text: str
@@ -51,7 +49,6 @@ class Command:
         run: function that carries it out in the GUI thread, and returns at once.
         shortcuts: portable key names; the first is the one shown.
         context: where the shortcuts apply: in the entire program, in a lesson, or while presenting.
-        icon: name of an icon; empty if there is none.
         tip: description in one sentence.
         blocked: function that returns the reason why it cannot run now; empty if it can.
         checked: function that returns whether it is on, for a command that can be switched on and off.

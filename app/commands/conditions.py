@@ -16,9 +16,6 @@ class Conditions:
 
     Each method checks one condition. It returns an empty string if the condition holds, and otherwise a sentence
     that says why it does not.
-
-    Attributes:
-        workspace: the model behind the window.
     """
 
     def __init__(self, targets: CommandTargets) -> None:
@@ -26,7 +23,6 @@ class Conditions:
 
     @property
     def run(self) -> RunHandle:
-        """The active run."""
         run = self.workspace.run
         assert run is not None, "a window always has an active run"
         return run
@@ -36,7 +32,6 @@ class Conditions:
         return tr("This lesson's picture does not show a run.") if self.workspace.mode.takeover.hides_run else ""
 
     def can_train(self) -> str:
-        """Check that the run can be continued."""
         return self.is_shown() or self.run.read_only
 
     def can_run(self) -> str:
@@ -64,13 +59,11 @@ class Conditions:
         return "" if self.workspace.mode.takeover.lesson else self.needs_update()
 
     def needs_own_update(self) -> str:
-        """Check that the run was trained by this program, and has an update."""
         if self.run.is_recorded:
             return tr("Another program trained this run: its files stay where they are.")
         return self.needs_update()
 
     def can_branch(self) -> str:
-        """Check that a run can continue from the update shown."""
         return self.is_shown() or (self.run.read_only if self.run.is_recorded else self.needs_update())
 
     def can_repeat(self) -> str:
@@ -84,7 +77,6 @@ class Conditions:
         return self.not_at_start()
 
     def may_reset(self) -> str:
-        """Check that the run can be repeated here and has an update."""
         return self.is_shown() or self.can_repeat() or ("" if self.run.head else tr("The run is already at update 0."))
 
     def may_seed(self) -> str:

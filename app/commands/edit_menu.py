@@ -18,7 +18,6 @@ from grpo_core.text import tr
 
 
 def edit_commands(targets: CommandTargets) -> list[Command]:
-    """Return the commands of the Edit menu."""
     window, when = targets.window, Conditions(targets)
     undo = targets.workspace.editing.undo
 

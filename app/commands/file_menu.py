@@ -14,7 +14,6 @@ from grpo_core.text import tr
 
 
 def file_commands(targets: CommandTargets) -> list[Command]:
-    """Return the commands of the File menu."""
     runs, sessions, when = targets.runs, targets.session_files, Conditions(targets)
     return [
         Command(id="new_run", subject="training", text=tr("New run"), menu=FILE, run=runs.new_run,

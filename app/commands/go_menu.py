@@ -16,7 +16,6 @@ from grpo_core.text import tr
 
 
 def go_commands(targets: CommandTargets) -> list[Command]:
-    """Return the commands of the Go menu."""
     player, workspace, when = targets.player, targets.workspace, Conditions(targets)
     overlay = targets.window.overlay
     timeline = targets.window.panels.of(TIMELINE)

@@ -12,7 +12,6 @@ from grpo_core.text import tr
 
 
 def help_commands(targets: CommandTargets) -> list[Command]:
-    """Return the commands of the Help menu."""
     window, messages = targets.window, targets.window.messages
 
     def show_about() -> None:

@@ -24,10 +24,10 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QVBoxLayout,
     QWidget,
 )
 
+from app.boxes import down
 from app.commands.actions import Actions, CommandAction
 from app.commands.command import Command
 from app.commands.fuzzy import plain, score
@@ -57,11 +57,9 @@ class PaletteModel(QAbstractListModel):
         self.further: Callable[[], Sequence[Command]] = tuple
         self._made: list[CommandAction] = []
         self._shown: list[CommandAction] = []
-        self._query = ""
 
     def search(self, query: str) -> None:
         """Show the matches of ``query`` or, if it is empty, the commands in the menus, in their order."""
-        self._query = query
         if not query.strip():
             while self._made:
                 self._made.pop().deleteLater()
@@ -76,10 +74,6 @@ class PaletteModel(QAbstractListModel):
         self.beginResetModel()
         self._shown = [action for action, _ in fitting]
         self.endResetModel()
-
-    def search_again(self) -> None:
-        """Repeat the last query on the current commands."""
-        self.search(self._query)
 
     def action(self, row: int) -> CommandAction | None:
         return self._shown[row] if 0 <= row < len(self._shown) else None
@@ -172,10 +166,7 @@ class CommandPalette(QDialog):
         self.list.setItemDelegate(_Row(self.list))
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(8, 8, 8, 8)
-        column.addWidget(self.line)
-        column.addWidget(self.list)
+        down(self.line, self.list, on=self, margins=8)
         self.line.textChanged.connect(self._on_text)
         self.line.installEventFilter(self)
         self.list.clicked.connect(self._on_clicked)
@@ -234,7 +225,7 @@ class CommandPalette(QDialog):
     @Slot()
     def _on_rebuilt(self) -> None:
         if self.isVisible():  # a hidden palette lists the commands when it is opened
-            self.model.search_again()
+            self.model.search(self.line.text())
 
     @Slot(str)
     def _on_text(self, text: str) -> None:

@@ -20,7 +20,6 @@ USUAL_SPEED = 2
 
 
 def run_commands(targets: CommandTargets) -> list[Command]:
-    """Return the commands of the Run menu."""
     player, window, when = targets.player, targets.window, Conditions(targets)
 
     def change_speed(by: int) -> None:

@@ -39,14 +39,12 @@ class ShortcutSheet(QDialog):
         self.resize(32 * em, 36 * em)
 
     def open_fresh(self) -> None:
-        """Show the sheet with the current commands."""
         self.fill()
         self.show()
         self.raise_()
 
     @Slot()
     def fill(self) -> None:
-        """List the current commands."""
         self.tree.clear()
         self._groups = {}
         for command in self._actions.commands:
@@ -62,7 +60,6 @@ class ShortcutSheet(QDialog):
         self._on_text(self.line.text())
 
     def shown(self) -> tuple[str, ...]:
-        """Return the names of the commands currently listed."""
         return tuple(row.text(0) for _, rows in self._groups.values() for row in rows if not row.isHidden())
 
     def _heading(self, name: str) -> QTreeWidgetItem:

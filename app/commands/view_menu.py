@@ -18,7 +18,6 @@ from grpo_core.text import tr
 
 
 def view_commands(targets: CommandTargets) -> list[Command]:
-    """Return the commands of the View menu."""
     window, look, preferences = targets.window, targets.look, targets.preferences
 
     def toggle_full_screen() -> None:

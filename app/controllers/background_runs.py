@@ -28,11 +28,7 @@ MESSAGE = "queue"
 
 
 class BackgroundRunsController(QObject):
-    """Connects the panel of background runs, their process and the message bar.
-
-    Attributes:
-        background: the queue shown, and its process.
-    """
+    """Connects the panel of background runs, their process and the message bar."""
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
@@ -73,7 +69,6 @@ class BackgroundRunsController(QObject):
 
     @Slot()
     def ask_open(self) -> None:
-        """Ask for the folder of a queue, and show it."""
         title = tr("Open runs in the background")
         name = folder_to_use(self._window, title, str(self._folder))
         if name:
@@ -102,7 +97,6 @@ class BackgroundRunsController(QObject):
             self._on_start(queue)
 
     def close(self) -> None:
-        """Stop everything when the program closes."""
         self._search.close()
         self.background.close()
 

@@ -35,7 +35,7 @@ class ExportController(QObject):
     def __init__(self, program: Program, exporter: Exporter) -> None:
         super().__init__(program)
         self._window, self._workspace, self._exporter = program.window, program.workspace, exporter
-        self.subject: Callable[[], tuple[str, str] | None] = _nothing
+        self.subject: Callable[[], tuple[str, str] | None] = lambda: None
         self._menu: dict[str, Callable[[str], None]] = {
             tr("Export picture…"): self.ask_picture,
             tr("Export table…"): self.ask_table,
@@ -153,7 +153,7 @@ class ExportController(QObject):
     @property
     def _seen(self) -> list[Panel]:
         """The panels that can be exported as shown, that is, those on screen."""
-        return [panel for panel in self._window.panels.made.values() if panel.seen]
+        return [panel for panel in self._window.panels.values() if panel.seen]
 
     def _panel_for(self, id: str) -> Panel:
         """Return the panel with this id, or the one with the focus, or one on screen, a policy's first."""
@@ -188,10 +188,6 @@ class ExportController(QObject):
         """Return the path of a new folder inside the one that the user chooses, or None if the user cancels."""
         chosen = folder_to_use(self._window, title, str(Path.home()))
         return unused_path(Path(chosen) / file_name(name)) if chosen else None
-
-
-def _nothing() -> None:
-    """Return None: nothing but a panel can be filmed."""
 
 
 def unused_path(path: Path) -> Path:

@@ -39,7 +39,6 @@ class Act:
     """Part of an experience: several updates in a row.
 
     Attributes:
-        updates: number of updates.
         speed: updates per second; None for as many as possible.
         changes: dotted path -> new value of settings that are changed first, as if by the user.
         text: one sentence about what to watch during these updates, or a function that computes it from the run.
@@ -61,7 +60,6 @@ class Experience:
         language: whether it uses a language model rather than the bandit.
         start: path within the resources of a shipped run, a copy of which is continued; empty to start at update 0.
         panel: the panel that is brought to the front.
-        acts: the acts, in order.
         then: one sentence about what the user can try afterwards, or a function that computes it from the run.
         control: dotted path of the setting whose control receives the keyboard focus at the end; empty for none.
     """
@@ -196,13 +194,17 @@ SAME_ELSEWHERE = {
 
 
 class FirstSteps(QObject):
-    """Plays one experience at a time. It ends early if the user pauses it or shows another run."""
+    """Plays one experience at a time. It ends early if the user pauses it or shows another run.
+
+    Attributes:
+        playing: the current experience, or None.
+    """
 
     def __init__(self, program: Program, layouts: LayoutsController) -> None:
         super().__init__(program)
         self._window, self._workspace, self._player = program.window, program.workspace, program.player
         self._run_manager, self._layouts = program.run_manager, layouts
-        self._playing: Experience | None = None
+        self.playing: Experience | None = None
         self._run: RunHandle | None = None
         self._act = -1
         self._start = self._goal = 0
@@ -212,16 +214,10 @@ class FirstSteps(QObject):
     @property
     def explains(self) -> bool:
         """Whether an experience is playing the film of an update."""
-        return self._playing is not None and self._player.film.whole
-
-    @property
-    def playing(self) -> Experience | None:
-        """The current experience, or None."""
-        return self._playing
+        return self.playing is not None and self._player.film.whole
 
     @property
     def actions(self) -> tuple[BarAction, ...]:
-        """Buttons for the experiences."""
         return tuple(BarAction(text=one.name, run=partial(self.begin, one)) for one in EXPERIENCES)
 
     def begin(self, experience: Experience) -> None:
@@ -243,7 +239,7 @@ class FirstSteps(QObject):
         panel: Panel = self._window.show_panel(experience.panel)
         panel.focus_picture()
         self._usual_speed = self._player.speed
-        self._playing, self._act, self._start = experience, -1, self._run.head
+        self.playing, self._act, self._start = experience, -1, self._run.head
         self._goal = self._start
         self._next_act()
 
@@ -264,14 +260,14 @@ class FirstSteps(QObject):
 
     def _next_act(self) -> None:
         """Start the next act. After the last one, tell the user what to try next."""
-        assert self._playing is not None
+        assert self.playing is not None
         self._act += 1
-        if self._act == len(self._playing.acts):
-            self._finish(self._playing)
+        if self._act == len(self.playing.acts):
+            self._finish(self.playing)
             return
-        act = self._playing.acts[self._act]
+        act = self.playing.acts[self._act]
         if act.changes:
-            self._workspace.editing.edit(dict(act.changes), self._playing.name)
+            self._workspace.editing.edit(dict(act.changes), self.playing.name)
         self._say(self._told(act.text))
         self._goal += act.updates
         self._player.set_speed(act.speed)
@@ -301,8 +297,8 @@ class FirstSteps(QObject):
 
     def _stop(self) -> None:
         """End the experience, and restore the user's own speed."""
-        if self._playing is not None:
-            language, self._playing = self._playing.language, None
+        if self.playing is not None:
+            language, self.playing = self.playing.language, None
             self._player.set_speed(self._usual_speed, language=language)
 
     @Slot()
@@ -311,7 +307,7 @@ class FirstSteps(QObject):
 
         A run that has stopped while this frame was drawn loads its last results before the next frame.
         """
-        if self._playing is None or self._run is None:
+        if self.playing is None or self._run is None:
             return
         if self._workspace.run is not self._run:
             self._stop()

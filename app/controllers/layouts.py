@@ -28,7 +28,6 @@ class LayoutsController(QObject):
 
     @property
     def saved(self) -> tuple[str, ...]:
-        """Names of the layouts that the user has saved."""
         return self._files.names()
 
     def choose(self, name: str) -> None:
@@ -57,8 +56,7 @@ class LayoutsController(QObject):
             self.reset()
 
     def _made_for_run(self) -> str:
-        settings = self._workspace.view.run.origin.settings
-        return layout_for(settings.is_language, recorded=settings.is_recorded)
+        return layout_for(self._workspace.view.run.origin.settings)
 
     def ask_save(self) -> None:
         """Ask for a name, and save the arrangement of the docks under it."""

@@ -61,7 +61,6 @@ class PanelRequests(QObject):
         self._connections.setdefault(spec.id, []).append(connect)
 
     def connect_panel(self, panel: Panel) -> None:
-        """Connect the signals of ``panel``."""
         for connect in self._connections.get(panel.id, ()):
             connect(panel)
         for part in self._program.parts:
@@ -77,7 +76,7 @@ class PanelRequests(QObject):
     def _serve_home(self, panel: HomePanel) -> None:
         steps = [(action.text, action.run) for action in self._first_steps.actions]
         panel.offer(self._doors.all, self._doors.enter, steps)
-        panel.list_runs(self._runs.folder)
+        panel.list_runs(self._program.run_manager.folder)
 
     @Slot(int)
     def _on_kind(self, index: int) -> None:

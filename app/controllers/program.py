@@ -28,13 +28,10 @@ class Program(QObject):
     """A window and its model, before there are any controllers. A controller that uses others is given these as well.
 
     Attributes:
-        paths: the folders and files of the program.
         preferences: settings that are kept from one start to the next.
-        look: theme and scale.
         pythons: chooses the Python in which language models are trained.
         workspace, controller, player, run_manager: the model, the interface to the worker, the playback of updates, and
             the open runs.
-        window, messages: the main window and its message bar.
         layout_files: the stored arrangements of the window.
         parts: what the parts have added to the window.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 
 from app.clock import soon
 from app.controllers.program import Program
@@ -30,7 +30,6 @@ class RecentFiles(QObject):
         return self._preferences.current.recent
 
     def remember(self, path: Path) -> None:
-        """Put a file that was opened or saved at the top of the list."""
         try:
             self._preferences.put(self._preferences.current.with_recent(path.absolute()))
         except GrpoError:
@@ -38,10 +37,5 @@ class RecentFiles(QObject):
         self.changed.emit()
 
     def forget(self, path: str) -> None:
-        """Remove a missing file from the list."""
         self._preferences.change(recent=tuple(name for name in self.paths if name != path))
-        soon(self, self._announce)  # not while the command that would open it is running
-
-    @Slot()
-    def _announce(self) -> None:
-        self.changed.emit()
+        soon(self, self.changed.emit)  # not while the command that would open it is running

@@ -48,11 +48,6 @@ class RunsController:
 
     # -- begin -------------------------------------------------------------------------------------------------------
 
-    @property
-    def folder(self) -> Path:
-        """The folder in which runs are saved automatically."""
-        return self._run_manager.folder
-
     def new_run(self) -> None:
         """Start a run at update 0 with the settings in the controls."""
         self._begin(self._workspace.editing.wanted)
@@ -67,11 +62,9 @@ class RunsController:
         self._prompts.ready(wanted, partial(self._messages.attempt, partial(self._run_manager.new_run, wanted)))
 
     def new_bandit_run(self) -> None:
-        """Start a run of the bandit with its default settings."""
         self.new_run_of(Settings())
 
     def new_language_run(self) -> None:
-        """Start a run of the language model with its default settings."""
         self.new_run_of(language_settings())
 
     def new_run_of(self, settings: Settings) -> None:
@@ -174,7 +167,6 @@ class RunsController:
             self._messages.say(sentence.format(name=path.name))
 
     def ask_save(self) -> None:
-        """Ask for a file, and copy the current run to it."""
         run = self._workspace.run
         assert run is not None
         suggestion = str(Path.home() / f"{run.title}.grpo")

@@ -45,7 +45,6 @@ class SessionFiles(FileTasks):
     # -- saving ------------------------------------------------------------------------------------------------------
 
     def ask_save(self) -> None:
-        """Ask for a file, and save a session to it."""
         run = self._workspace.run
         suggestion = str(Path.home() / f"{run.title if run is not None else 'Session'}{SUFFIX}")
         name, _ = file_to_save(self._window, tr("Save session as"), suggestion, SESSIONS)
@@ -60,7 +59,10 @@ class SessionFiles(FileTasks):
         runs = [run for run in open_here if not run.is_recorded]
         manifest, paths = self._manifest(runs), [run.path for run in runs]
         title = tr("Saving {name}").format(name=target.name)
-        work = partial(_saved_session, target, manifest, paths)
+
+        def work(poll: Poll) -> Manifest:
+            return save_session(target, manifest, paths, given_up(poll), poll.tell)
+
         self.start(title, work, partial(self._on_saved, target))
         own = self._workspace.mode.takeover.own
         run = self._workspace.run if own is None else own.run
@@ -158,7 +160,6 @@ class SessionFiles(FileTasks):
             return None
 
     def _restore(self, manifest: Manifest) -> None:
-        """Restore settings, controls, layout and the position in the run."""
         workspace, wanted, run = self._workspace, manifest.settings, self._workspace.run
         if wanted is not None and run is not None and wanted.is_language == run.origin.settings.is_language:
             workspace.editing.put(wanted)  # settings of the other kind belong to a run that could not be opened
@@ -175,11 +176,6 @@ class SessionFiles(FileTasks):
         for name, dock in self._window.docks.items():
             if manifest.panels and dock.isHidden() == (name in manifest.panels):
                 dock.setVisible(name in manifest.panels)
-
-
-def _saved_session(target: Path, manifest: Manifest, runs: list[Path], poll: Poll) -> Manifest:
-    """Save a session in a thread, like :func:`save_session`."""
-    return save_session(target, manifest, runs, given_up(poll), poll.tell)
 
 
 def _opened_session(readers: Readers, path: Path, folder: Path, poll: Poll) -> OpenedSession:

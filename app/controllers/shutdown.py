@@ -52,7 +52,7 @@ class ShutdownController(QObject):
             ending.callback(QApplication.quit)
             ending.callback(self._close_window)
             ending.callback(self._workspace.close)
-            for panel in window.panels.made.values():
+            for panel in window.panels.values():
                 ending.callback(panel.dispose)
             ending.callback(self._layouts.save, window)
             ending.callback(self._preferences.save)

@@ -50,9 +50,7 @@ class Startup(QObject):
         there was none.
 
         Args:
-            files: runs and sessions.
             present: what to present immediately; see :meth:`app.part.WindowPart.present`.
-            last_run: whether to open the last run of the previous session.
         """
         last = self._preferences.current.last_run
         for path in files:

@@ -48,7 +48,6 @@ class Zooming(QObject):
 
     @Slot()
     def adapt(self) -> None:
-        """Rearrange the docks for the current font size, if needed."""
         window, scale, size = self._window, self._look.scale, self._window.size()
         before, wanted = size_class(size, self._scale), size_class(size, scale)
         if scale == self._scale:
@@ -75,8 +74,7 @@ class Zooming(QObject):
 
     def _arrange(self) -> None:
         """Apply the last chosen layout in its variant for this font size."""
-        settings = self._workspace.view.run.origin.settings
-        made = layout_for(settings.is_language, recorded=settings.is_recorded)
+        made = layout_for(self._workspace.view.run.origin.settings)
         chosen = self._preferences.current.layout
         self._arranging = True
         self._window.show_layout(chosen if chosen in LAYOUTS else made)

@@ -15,8 +15,11 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import TracebackType
+from functools import wraps
+from types import FunctionType, TracebackType
 from typing import Any
+
+from PySide6.QtCore import QObject
 
 from grpo_core.errors import GrpoError
 from grpo_core.text import tr
@@ -34,7 +37,6 @@ class CrashReport:
     """An uncaught exception.
 
     Attributes:
-        sentence: the message to the user.
         text: the traceback, for the clipboard.
         expected: whether the exception has a message for users, so that no traceback is offered.
         where: name of the thread.
@@ -66,7 +68,6 @@ class CrashHooks:
         self.on_report: Callable[[], object] | None = None
 
     def install(self) -> None:
-        """Install the hooks."""
         if self._before is None:
             self._before = (sys.excepthook, threading.excepthook, sys.unraisablehook)
             sys.excepthook = self._on_exception
@@ -74,7 +75,6 @@ class CrashHooks:
             sys.unraisablehook = self._on_unraisable
 
     def uninstall(self) -> None:
-        """Restore the previous hooks."""
         if self._before is not None:
             sys.excepthook, threading.excepthook, sys.unraisablehook = self._before
             self._before = None
@@ -149,3 +149,31 @@ def _safe_text(error: BaseException) -> str:
         return str(error)
     except Exception:
         return ""
+
+
+def report_exceptions() -> None:
+    """Make the event handlers of all classes defined from now on pass their exceptions to ``sys.excepthook``.
+
+    PySide 6.11 keeps an exception of an overridden event handler for the Python code that has called Qt. If a second
+    handler raises before that code continues, the process ends with a segmentation fault.
+    """
+    QObject.__init_subclass__ = classmethod(_wrap_handlers)  # type: ignore[assignment]
+
+
+def _wrap_handlers(cls: type[QObject]) -> None:
+    super(QObject, cls).__init_subclass__()  # that of Generic
+    for name, handler in list(vars(cls).items()):
+        if isinstance(handler, FunctionType) and (name.endswith("Event") or name in ("event", "eventFilter")):
+            setattr(cls, name, _reported(handler))
+
+
+def _reported(handler: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(handler)
+    def reported(*arguments: Any) -> Any:
+        try:
+            return handler(*arguments)
+        except Exception:
+            sys.excepthook(*sys.exc_info())
+            return False  # the event is not handled
+
+    return reported

@@ -45,7 +45,6 @@ class Interrupt(QObject):
         self._before: dict[int, Any] = {number: signal.signal(number, self._handle) for number in _listened()}
 
     def close(self) -> None:
-        """Restore the previous signal handlers."""
         if self._before:
             signal.set_wakeup_fd(self._wakeup_before)
             for number, handler in self._before.items():

@@ -33,10 +33,6 @@ class LogFiles:
 
     The fault log is kept open because the interpreter's C code writes it at the moment of a crash, when no file can
     be opened any more, and because a windowed executable has no ``sys.stderr``.
-
-    Attributes:
-        path: path of the rotating log.
-        fault_path: path of the fault log, for crashes of the interpreter.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -67,7 +63,6 @@ class LogFiles:
         return None
 
     def close(self) -> None:
-        """Stop logging and restore the previous state."""
         qInstallMessageHandler(self._qt_before)
         logging.getLogger().removeHandler(self._handler)
         self._handler.close()

@@ -70,7 +70,6 @@ def write_problem_report(paths: Paths, folder: Path) -> Path:
 
 
 def problem_report(paths: Paths) -> str:
-    """Return the full text of the report."""
     names = _names(paths)
     parts = [
         "GRPO Lab, problem report",
@@ -87,7 +86,6 @@ def masked(lines: Iterable[str], names: dict[str, str]) -> list[str]:
     """Return ``lines`` with the names of persons, computers, files and runs masked.
 
     Args:
-        lines: lines of a log.
         names: folder or word -> replacement, longest first.
     """
     result = []
@@ -100,7 +98,6 @@ def masked(lines: Iterable[str], names: dict[str, str]) -> list[str]:
 
 
 def _program() -> list[str]:
-    """Return lines that describe the program and its platform."""
     memory = psutil.virtual_memory()
     lines = [
         described(),

@@ -77,7 +77,6 @@ class Watchdog(QObject):
         return False
 
     def close(self) -> None:
-        """End the thread."""
         self._closing.set()
         self._awake.set()
         self._timer.stop()

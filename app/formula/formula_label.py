@@ -41,7 +41,6 @@ class FormulaLabel(QWidget):
         self.setSizePolicy(policy)
 
     def show_latex(self, latex: str, theme: Theme, scale: float) -> None:
-        """Show ``latex``."""
         if (latex, theme, scale) == (self.latex, self.theme, self.factor):
             return
         self.latex, self.plain = latex, plain_text(latex)

@@ -59,7 +59,6 @@ class TermButton(QAbstractButton):
         return self.size_needed().width() > before
 
     def set_marked(self, marked: bool) -> None:
-        """Ring the term if it is being explained."""
         if marked != self.marked:
             self.marked = marked
             self.update()
@@ -85,7 +84,6 @@ class TermButton(QAbstractButton):
 
     @property
     def small(self) -> QFont:
-        """The font of the value."""
         return self.theme.font("digits", self.factor)
 
     @property
@@ -128,7 +126,6 @@ class TermButton(QAbstractButton):
         return self.measured()[2]
 
     def explain_current(self) -> None:
-        """Request the explanation of the term's value."""
         self.click()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:

@@ -91,12 +91,10 @@ class TermStrip(QWidget):
             self._arrange()
 
     def highlight(self, key: str | None) -> None:
-        """Highlight the term with ``key``, or none."""
         for button in self.buttons:
             button.set_marked(bool(key) and button.term.key == key)
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale."""
         if (theme, scale) != (self.theme, self.factor):
             self.theme, self.factor = theme, scale
             for button in self.buttons:

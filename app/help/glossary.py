@@ -19,12 +19,6 @@ class Entry:
     """An entry of the glossary.
 
     Attributes:
-        id: stable name.
-        title: displayed name.
-        sentence: its definition.
-        source: its reference.
-        symbol: its symbol; empty if it has none.
-        latex: its formula; empty if it has none.
         also: other names by which it can be found.
         see: IDs of related terms.
     """
@@ -40,7 +34,6 @@ class Entry:
 
     @property
     def heading(self) -> str:
-        """Title and symbol."""
         return f"{self.title} {self.symbol}" if self.symbol and self.symbol != self.title else self.title
 
 

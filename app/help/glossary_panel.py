@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 
 from app.boxes import down
 from app.formula.formula_label import FormulaLabel
-from app.help.glossary import Entry, Glossary, glossary
+from app.help.glossary import Entry, glossary, lookup
 from app.theme.labels import Label, RichLabel, plain_tip
 from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import listed, tr
@@ -33,9 +33,8 @@ LIST = 0.38
 class GlossaryPanel(QWidget):
     """A search field, a list and a definition. Related terms are links."""
 
-    def __init__(self, parent: QWidget | None = None, words: Glossary | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._glossary = words or glossary()
         self._theme, self._scale = LIGHT, 1.0
         self._arranged: Qt.Orientation | None = None
         self.line = QLineEdit(self)
@@ -77,7 +76,7 @@ class GlossaryPanel(QWidget):
 
     def show_term(self, term: str) -> bool:
         """Show the definition of ``term``. Return False if the glossary lacks it."""
-        entry = self._glossary.lookup(term)
+        entry = lookup(term)
         if entry is None:
             return False
         if entry.id not in self.shown():
@@ -108,7 +107,7 @@ class GlossaryPanel(QWidget):
     @Slot(str)
     def _on_text(self, text: str) -> None:
         self.list.clear()
-        for entry in self._glossary.search(text):
+        for entry in glossary().search(text):
             item = QListWidgetItem(entry.heading, self.list)
             item.setData(_ID, entry.id)
             item.setToolTip(plain_tip(entry.sentence))
@@ -117,8 +116,8 @@ class GlossaryPanel(QWidget):
 
     @Slot()
     def _on_chosen(self) -> None:
-        entry = self._glossary.lookup(self.term)
-        related = [other for id in entry.see if (other := self._glossary.lookup(id))] if entry else []
+        entry = lookup(self.term)
+        related = [other for id in entry.see if (other := lookup(id))] if entry else []
         self.page.show_entry(entry, related, self._theme, self._scale)
 
     @Slot(str)

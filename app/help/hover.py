@@ -59,7 +59,6 @@ class FocusTip(QObject):
 
     @Slot()
     def show_tip(self) -> None:
-        """Show the tooltip below the widget."""
         if self._widget.isVisible():
             below = self._widget.mapToGlobal(QPoint(0, self._widget.height()))
             QToolTip.showText(below, rich_tip(self._widget.toolTip()), self._widget)

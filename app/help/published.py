@@ -30,7 +30,6 @@ class Published:
         figure: the number as the source gives it; empty if there is none.
         claim: what is reported, in a sentence or two.
         source: paper with its section, or documentation.
-        url: address of the source.
         bars: names of its results before and after training, for a chart; empty if it reports no such pair.
         before, after: these results in percent.
     """

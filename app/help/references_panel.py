@@ -21,10 +21,6 @@ class Reference:
     """A paper, or a program's documentation.
 
     Attributes:
-        id: stable name.
-        short: short name.
-        title, authors, year, where: as cited.
-        url: address of its page.
         gist: one sentence about what matters for this program.
     """
 

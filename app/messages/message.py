@@ -60,10 +60,7 @@ class Message:
 
     Attributes:
         text: one or two sentences of plain text.
-        severity: its importance.
-        actions: at most six buttons.
         id: a message replaces an older one with the same ID; if empty, the text is the ID.
-        closable: whether the user can close it.
     """
 
     text: str

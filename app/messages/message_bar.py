@@ -16,8 +16,6 @@ from app.messages.message_line import MessageLine
 from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
-__all__ = ["BarAction", "Message", "MessageBar", "MessageLine", "Severity"]
-
 MOST = 4
 """Maximum number of messages shown at once, below each other. Older ones are folded until the user expands them."""
 
@@ -123,7 +121,6 @@ class MessageBar(QFrame):
         self.post(Message(text=report.sentence, severity=Severity.ERROR, actions=() if report.expected else (copy,)))
 
     def remove(self, id: str) -> None:
-        """Remove a message, if it exists."""
         line = self._lines.pop(id, None)
         if line is not None:
             self._column.removeWidget(line)

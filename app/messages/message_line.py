@@ -69,7 +69,6 @@ class MessageLine(QWidget):
 
     @property
     def buttons(self) -> tuple[QPushButton, ...]:
-        """The message's own buttons, from left to right."""
         return tuple(self._buttons)
 
     def show_message(self, message: Message) -> None:
@@ -123,7 +122,6 @@ class MessageLine(QWidget):
 
     @property
     def waits(self) -> bool:
-        """Whether the expiry timer is running."""
         return self._patience.isActive()
 
     @Slot()
@@ -161,7 +159,6 @@ class MessageLine(QWidget):
 
     @Slot()
     def dismiss(self) -> None:
-        """Close the message."""
         self.closed.emit(self.message.key)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

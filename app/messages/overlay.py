@@ -65,7 +65,6 @@ class MessageOverlay(QObject):
     in the corner of the window where they cover least of its pictures.
 
     Attributes:
-        place: the current location.
         mark: a small button in a corner of the window with the number of messages, shown instead of the messages if not
             everybody should see them.
     """
@@ -100,7 +99,6 @@ class MessageOverlay(QObject):
 
     @Slot()
     def refresh(self) -> None:
-        """Update the display of the messages in their location."""
         count = len(self._bar.lines)
         self._opened = self._opened and count > 0
         marked = self.place is Place.MARK and count > 0 and not self._opened
@@ -184,7 +182,6 @@ class MessageOverlay(QObject):
 
     @property
     def waiting(self) -> bool:
-        """Whether there are any messages."""
         return bool(self._bar.lines)
 
     @Slot()

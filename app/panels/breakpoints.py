@@ -18,10 +18,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.boxes import across, down
+from app.boxes import across, down, plain_scroll_area
 from app.theme.labels import Label, plain_tip
 from app.theme.reasons import allow
-from app.theme.scroll_area import plain_scroll_area
 from app.widgets.calm import CalmBox
 from app.widgets.panel import Panel
 from app.widgets.scale import parsed

@@ -10,13 +10,12 @@ from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QResizeEvent
 
 from app.plotting.axis import Scale
+from app.plotting.band import RepeatBand
 from app.plotting.ghost_lines import GhostLines
 from app.plotting.items import Points
 from app.plotting.numbers import is_missing, shown
-from app.plotting.plot import Plot
-from app.plotting.repeat_band import RepeatBand
+from app.plotting.plot import Plot, SeriesRows
 from app.plotting.table_model import Column, Rows
-from app.plotting.twin_rows import SeriesRows
 from app.theme.tokens import Theme
 from app.workspace.run_handle import RunHandle
 from app.workspace.trials import Trial
@@ -74,10 +73,10 @@ class HistoryChart(Plot):
         self.bands: dict[str, RepeatBand] = {}
         self.pinned: list[dict[str, RepeatBand]] = []
         self.ghosts: dict[str, GhostLines] = {}
-        self.rings: Points | None = self.add_points("policy", size=RING, filled=False) if "max_prob" in names else None
+        self.rings: Points | None = None
         self._ringed_places: list[tuple[int, float]] = []
-        if self.rings is not None:
-            self.rings.setZValue(6)
+        if "max_prob" in names:
+            self.rings = self.add_item(Points("policy", size=RING, filled=False), z=6)
         for name in names:
             self.add_curve(name, METRICS[name].short, METRICS[name].colour)
         for curve in self.curves:

@@ -7,10 +7,9 @@ from PySide6.QtCore import QEvent, QSignalBlocker, Signal, Slot
 from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import QCheckBox, QMenu, QScrollArea, QToolButton, QWidget
 
-from app.boxes import across
+from app.boxes import across, plain_scroll_area
 from app.panels.history_chart import NATS, OTHER, UNIT
 from app.theme.labels import plain_tip
-from app.theme.scroll_area import plain_scroll_area
 from app.theme.tokens import Theme
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View

@@ -146,7 +146,7 @@ class TrainingHistoryPanel(Panel):
             chart.show_trials(drawn, self._pointed)
             chart.show_repeats(behind)
             chart.show_pinned(pinned)
-            chart.set_marks(marks)
+            chart.marks.set_places(marks)
             chart.set_cursor(float(view.cursor.step) if view.cursor.step else None)
             twin.refresh()
         self._place_plots()

@@ -44,7 +44,6 @@ class Scale:
 
     @property
     def text(self) -> str:
-        """Label and unit as one phrase."""
         return f"{self.label} ({self.unit})" if self.label and self.unit else self.label or self.unit
 
     def fitting(self, low: float, high: float, current: tuple[float, float] | None) -> tuple[float, float]:
@@ -96,7 +95,6 @@ class Axes:
         return base - (y - low) / (high - low) * height
 
     def at(self, x: float, y: float) -> QPointF:
-        """Return the position of a data point in pixels."""
         return QPointF(self.at_x(x), self.at_y(y))
 
     def points(self, heights: np.ndarray, offset: float = 0.0) -> list[QPointF | None]:
@@ -105,12 +103,10 @@ class Axes:
         return [QPointF(x, y) if y == y else None for x, y in zip(columns, rows, strict=True)]
 
     def x_of(self, pixel: float) -> float:
-        """Return the x value at a pixel column."""
         low, high = self.x
         return low + (pixel - self.area.left()) / max(self.area.width(), 1.0) * (high - low)
 
     def y_of(self, pixel: float) -> float:
-        """Return the y value at a pixel row."""
         low, high = self.y
         return low + (self.area.bottom() - self.pad - pixel) / max(self.area.height() - 2 * self.pad, 1.0) * (
             high - low
@@ -130,8 +126,6 @@ def area_in(
     """Return the rectangle of the data in a widget of ``size``, leaving space for ticks and axis labels.
 
     Args:
-        size: size of the widget in pixels.
-        theme, factor: the theme and the scale.
         labels: the labels of x and y; an empty one takes no space.
         right: pixels reserved to the right of the data.
         named: whether to reserve space for a y label even if there is none, to align with a plot above or below.

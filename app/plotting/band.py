@@ -1,10 +1,12 @@
-"""The area between two lines, for example the middle half of many runs behind their median."""
+"""The area between two lines: the middle half of many runs behind their median, or the range of a run's repeats."""
 
 from __future__ import annotations
 
 import numpy as np
 import pyqtgraph as pg
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QBrush, QColor
+from PySide6.QtWidgets import QGraphicsItem
 
 from app.theme.tokens import Theme
 
@@ -17,11 +19,7 @@ of them.
 
 
 class Ribbon(pg.PlotCurveItem):  # type: ignore[misc]
-    """A translucent area between a lower and an upper line.
-
-    Attributes:
-        meaning: its colour, by the theme's name.
-    """
+    """A translucent area between a lower and an upper line."""
 
     def __init__(self, meaning: str) -> None:
         super().__init__(pen=None, fillLevel="enclosed", antialias=False)
@@ -50,7 +48,6 @@ class Ribbon(pg.PlotCurveItem):  # type: ignore[misc]
         self.setData(np.concatenate((x, x[::-1])), np.concatenate((low, high[::-1])))
 
     def clear_limits(self) -> None:
-        """Remove the area."""
         nothing = np.empty(0)
         self.set_limits(nothing, nothing, nothing)
 
@@ -66,8 +63,45 @@ class Ribbon(pg.PlotCurveItem):  # type: ignore[misc]
                 self.apply_style(self._theme, 1.0)
 
     def apply_style(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale."""
         self._theme = theme
         tint = QColor(theme.colour(self.meaning))
         tint.setAlphaF(STRENGTH * self._share)
         self.setBrush(QBrush(tint))
+
+
+MEDIAN_STRENGTH = 0.6
+"""Opacity of the median."""
+
+
+class RepeatBand(Ribbon):
+    """The area between the lowest and the highest repeat, with their median. It is redrawn when updates are added."""
+
+    def __init__(self, meaning: str) -> None:
+        super().__init__(meaning)
+        self._middle = pg.PlotCurveItem(connect="finite", skipFiniteCheck=False, antialias=True)
+        self._middle.setParentItem(self)
+        self._shown: object = None
+        for item in (self, self._middle):
+            item.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
+
+    def show_runs(self, values: np.ndarray | None) -> None:
+        """Draw ``values`` (n, S) of S repeats at updates 1 to n. None clears the area.
+
+        Passing the same array again costs nothing.
+        """
+        if values is self._shown:
+            return
+        self._shown = values
+        if values is None or not len(values):
+            self.clear_limits()
+            self._middle.setData([], [])
+            return
+        x = np.arange(1.0, len(values) + 1)
+        self.set_limits(x, values.min(axis=-1), values.max(axis=-1))
+        self._middle.setData(x, np.median(values, axis=-1))
+
+    def apply_style(self, theme: Theme, scale: float) -> None:
+        super().apply_style(theme, scale)
+        pen = theme.pen(self.meaning, 2.0 if theme.bold else 1.2 * scale, Qt.PenStyle.DashLine)
+        pen.setColor(theme.faint(self.meaning, MEDIAN_STRENGTH))
+        self._middle.setPen(pen)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -23,14 +22,16 @@ from app.plotting.axis import Axes, tick_text
 from app.plotting.bar_data import BarPicture, Dot, Lane
 from app.plotting.bar_painter import diamond_near, paint_series
 from app.plotting.labels import paint_read_out, read_out_box, read_out_place
-from app.plotting.lane_ground import Hints, ground_stamp, paint_ground
 from app.plotting.lane_painter import (
     BETWEEN,
+    Hints,
     LanePlaces,
     ghost_outlines,
+    ground_stamp,
     level_box,
     level_width,
     paint_ghosts,
+    paint_ground,
     paint_level,
     paint_mark,
     places_of,
@@ -71,8 +72,7 @@ class BarChart(PaintedAhead, QWidget):
     Attributes:
         title: the accessible name, also shown above the chart.
         empty: the sentence shown while there is no picture.
-        theme, factor: the theme and the scale.
-        picture: the picture shown.
+        ranges: ends of the axis of every lane, by its key.
         chosen: index of the position selected with the keyboard.
         drag: what can be dragged: "" nothing, "bar" the bar of any position, "diamond" a diamond.
         steps: distances by which Up and Down move the draggable part, without and with Shift; None for a share of the
@@ -110,7 +110,7 @@ class BarChart(PaintedAhead, QWidget):
         self.chosen = 0
         self.steps, self.walks, self._headed = steps, walks, headed
         self.on_paper = False
-        self._ranges: dict[str, tuple[float, float]] = {}
+        self.ranges: dict[str, tuple[float, float]] = {}
         self._earlier: dict[str, tuple[object, float]] = {}
         """Key of a lane -> the moment at which its axis changed, and the previous end of the axis."""
         self._ground = Layer()
@@ -134,13 +134,12 @@ class BarChart(PaintedAhead, QWidget):
     # -- interface for panels ------------------------------------------------------------------------------------------
 
     def show_picture(self, picture: BarPicture) -> None:
-        """Replace the picture with ``picture``."""
         if picture.names != self.picture.names:
             self.forget_scales()
         for lane in picture.lanes:
-            before = self._ranges.get(lane.key)
-            self._ranges[lane.key] = lane.fitting(before)
-            if before is not None and self._ranges[lane.key] != before:
+            before = self.ranges.get(lane.key)
+            self.ranges[lane.key] = lane.fitting(before)
+            if before is not None and self.ranges[lane.key] != before:
                 self._earlier[lane.key] = picture.moment, before[1]
         self.picture = picture
         chosen = self.chosen if picture.chosen is None else picture.chosen
@@ -149,10 +148,9 @@ class BarChart(PaintedAhead, QWidget):
 
     def forget_scales(self) -> None:
         """Reset the axes, because another run is shown."""
-        self._ranges, self._earlier = {}, {}
+        self.ranges, self._earlier = {}, {}
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale."""
         if (theme, scale) != (self.theme, self.factor):
             self.theme, self.factor = theme, scale
             self.update()
@@ -181,16 +179,13 @@ class BarChart(PaintedAhead, QWidget):
             self.setAccessibleDescription(sentence)
 
     def refresh(self) -> None:
-        """Repaint in the next frame."""
         self.update()
 
     def explain_current(self) -> None:
-        """Request an explanation of the selected position."""
         if self.count:
             self.activated.emit(self.chosen)
 
     def explain_cell(self, row: int, key: str) -> None:
-        """Request an explanation of a number in the table."""
         self.choose(row)
         self.activated.emit(row)
 
@@ -201,28 +196,11 @@ class BarChart(PaintedAhead, QWidget):
             self.picked.emit(place)
 
     def table(self) -> tuple[list[Column], Rows]:
-        """Return the same data as a table with one row per position."""
         return self.picture.table()
 
     @property
-    def heights(self) -> dict[str, np.ndarray]:
-        """Heights (n,) of every series, by its name."""
-        return self.picture.heights()
-
-    @property
-    def ranges(self) -> Mapping[str, tuple[float, float]]:
-        """Ends of the axis of every lane, by its key."""
-        return self._ranges
-
-    @property
     def count(self) -> int:
-        """Number of positions."""
         return self.picture.count if self.picture.lanes else 0
-
-    @property
-    def marked(self) -> int | None:
-        """Index of the position that is marked in the picture, or None."""
-        return self.picture.chosen
 
     def reachable(self) -> list[int]:
         """Return the positions that can be selected, from left to right.
@@ -235,9 +213,8 @@ class BarChart(PaintedAhead, QWidget):
     # -- geometry -----------------------------------------------------------------------------------------------------
 
     def places(self) -> LanePlaces:
-        """Return the layout of the lanes in the widget."""
         headed = self._headed and bool(self.picture.sentence)
-        return places_of(self.picture, QSizeF(self.size()), self._ranges, self.theme, self.factor, headed=headed)
+        return places_of(self.picture, QSizeF(self.size()), self.ranges, self.theme, self.factor, headed=headed)
 
     def drag_axes(self) -> Axes:
         """Return the axes along which heights are dragged: those of the first lane with diamonds, if any."""
@@ -294,7 +271,6 @@ class BarChart(PaintedAhead, QWidget):
             painter.drawRect(self.rect().adjusted(1, 1, -2, -2))
 
     def _paint_empty(self, painter: QPainter) -> None:
-        """Paint the sentence ``empty`` in the middle of the chart."""
         painter.fillRect(self.rect(), self.theme.colour("ground"))
         painter.setPen(self.theme.colour("muted"))
         painter.setFont(self.theme.font("body", self.factor))
@@ -426,7 +402,7 @@ class BarChart(PaintedAhead, QWidget):
 
         If none is selected, start at the opposite end.
         """
-        further = [n for n in self.reachable() if self.marked is None or (n - self.chosen) * way > 0]
+        further = [n for n in self.reachable() if self.picture.chosen is None or (n - self.chosen) * way > 0]
         if further:
             self.choose(further[0 if way > 0 else -1])
 

@@ -85,7 +85,6 @@ class BarSeries:
 
     @property
     def entry(self) -> Entry:
-        """The legend entry of the series."""
         return Entry(self.name, self.meaning, LEGEND_KINDS.get(self.style, self.style))
 
 
@@ -238,7 +237,6 @@ class BarPicture:
         edges: (n + 1,) boundaries between the positions on a continuous horizontal axis; None if positions only have
             names.
         chosen: index of the selected position, marked in all lanes; None for none.
-        sentence: the sentence above the lanes.
         shorter: a shorter sentence for a narrow chart; empty for none.
         moment: identifies the moment of a run. A change to an axis is indicated until the moment changes.
         marks: marks drawn in front of the lanes.
@@ -280,12 +278,7 @@ class BarPicture:
 
     @property
     def series(self) -> tuple[BarSeries, ...]:
-        """All series of all lanes."""
         return tuple(series for lane in self.lanes for series in lane.series)
-
-    def heights(self) -> dict[str, np.ndarray]:
-        """Return the heights (n,) of every series, by its name."""
-        return {series.name: series.heights for series in self.series}
 
     def place_name(self, place: int) -> str:
         """Return the name of a position in words, for example "action 3" or "advantage −0.5 to 0"."""
@@ -297,7 +290,6 @@ class BarPicture:
 
     @property
     def _listed(self) -> list[BarSeries]:
-        """The series shown in the read-out and the table, in order."""
         order = {key: n for n, key in enumerate(self.table_order)}
         return sorted((one for one in self.series if one.listed), key=lambda one: order.get(one.key, len(order)))
 

@@ -11,7 +11,7 @@ from PySide6.QtGui import QBrush, QFontMetricsF, QPainter, QPen, QPolygonF
 
 from app.plotting.axis import Axes
 from app.plotting.bar_data import BarSeries, Lane
-from app.theme.tokens import CUES, Cue, Theme
+from app.theme.tokens import HOLLOW, Theme
 
 RING_WIDTH = 0.18
 """Extra width of the ring around a selected bar. The distance between two positions is 1."""
@@ -105,7 +105,7 @@ def _paint_stems(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme,
             painter.setPen(theme.pen(meaning, 3.0 if theme.bold else 2.4 * factor))
             painter.drawLine(QPointF(at.x(), base), at)
             painter.setPen(QPen(theme.colour(meaning), 1.6 * factor))
-            painter.setBrush(theme.colour(meaning if CUES.get(meaning, Cue()).filled else "ground"))
+            painter.setBrush(theme.colour("ground" if meaning in HOLLOW else meaning))
             painter.drawEllipse(at, STEM_HEAD * factor, STEM_HEAD * factor)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
@@ -153,7 +153,7 @@ def _paint_diamonds(painter: QPainter, series: BarSeries, axes: Axes, theme: The
     """Paint diamonds. Hollow ones are filled with the background colour, so that no line crosses them."""
     colour = theme.colour(series.meaning)
     painter.setPen(QPen(colour, 2.4 if theme.bold else 1.4 * factor))
-    painter.setBrush(colour if CUES.get(series.meaning, Cue()).filled else theme.colour("ground"))
+    painter.setBrush(theme.colour("ground") if series.meaning in HOLLOW else colour)
     half = DIAMOND / 2 * factor
     corners = QPolygonF([QPointF(0, -half), QPointF(half, 0), QPointF(0, half), QPointF(-half, 0)])
     for at in axes.points(series.heights):

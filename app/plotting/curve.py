@@ -12,7 +12,7 @@ from PySide6.QtGui import QPainter, QPen, QPixmap, QTransform
 from PySide6.QtWidgets import QStyleOptionGraphicsItem, QWidget
 
 from app.plotting.pyramid import Pyramid
-from app.theme.tokens import CUES, Cue, Theme
+from app.theme.tokens import Theme
 
 SMOOTH_UP_TO = 700
 """Maximum number of points of an antialiased, slightly wider line. With more points, this would take too long per
@@ -35,8 +35,6 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
     axes stay the same, only the new part is stroked.
 
     Attributes:
-        key: name of the series.
-        xs, ys: the points drawn.
         label: text at the end of the line.
         meaning: its colour and line style, by the theme's name.
         series: its data; assign another series to show another run.
@@ -52,7 +50,6 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         self.sparse = False
         self._marks: pg.ScatterPlotItem | None = None
         self._reach = -np.inf
-        self.cue: Cue = CUES.get(meaning, Cue())
         self._theme: Theme | None = None
         self._drawn: tuple[object, ...] | None = None
         self._manner: tuple[bool, bool] | None = None
@@ -69,7 +66,6 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         self.stale = -np.inf
 
     def apply_style(self, theme: Theme, factor: float) -> None:
-        """Set the theme and the scale."""
         self._theme, self._factor, self._manner, self._drawn = theme, factor, None, None
 
     def refresh(self, low: float, high: float, pixels: int) -> bool:
@@ -241,7 +237,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         width = min(1.6 * self._factor, 2.5) if smooth else None
         # Dashes on a line that oscillates within every pixel look like noise, and are slow. The label at its end
         # identifies it.
-        self.setPen(theme.pen(self.meaning, width, Qt.PenStyle.SolidLine if noisy else self.cue.line))
+        self.setPen(theme.pen(self.meaning, width, Qt.PenStyle.SolidLine if noisy else None))
         self.opts["antialias"] = smooth
 
     def _noisy(self) -> bool:

@@ -26,7 +26,6 @@ class Paper:
     """The surface on which a picture is drawn.
 
     Attributes:
-        theme: theme of the background and the caption.
         scale: scale of the caption, 1 for 100 %.
         caption: the text below the picture; empty for none.
         title: title of the file, for screen readers.
@@ -55,7 +54,6 @@ def drawn(widget: QWidget, kind: str, paper: Paper, height: int | None = None) -
     Args:
         widget: the widget, at the size at which it is to be drawn.
         kind: one of ``FORMATS``.
-        paper: caption and background.
         height: height of the caption in pixels; None for the height that it needs.
 
     Raises:
@@ -92,9 +90,8 @@ def drawn(widget: QWidget, kind: str, paper: Paper, height: int | None = None) -
     return _legible(made, paper.theme) if kind == "svg" else made
 
 
-def image_of(widget: QWidget, paper: Paper, height: int | None = None) -> QImage:
-    """Return a raster image of ``widget``. The arguments are those of :func:`drawn`."""
-    below = paper.caption_height(widget.width()) if height is None else height
+def image_of(widget: QWidget, paper: Paper, below: int) -> QImage:
+    """Return a raster image of ``widget`` and, in the height ``below`` it, its caption."""
     size = QSize(widget.width(), widget.height() + below)
     image = QImage(size * paper.density, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(paper.density)

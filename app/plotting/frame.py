@@ -17,8 +17,6 @@ class Frame(pg.GraphicsWidget):  # type: ignore[misc]
     """Grid, ticks and labels, with the view box in front of them.
 
     Attributes:
-        view_box: contains the graphics items.
-        x, y: range and labels of the axes.
         x_names: (position, text) on the x axis instead of numbers; None for numbers.
         number_of: maps an integer position on the x axis to its displayed number, or to None for no number. None
             displays the positions themselves.
@@ -50,7 +48,6 @@ class Frame(pg.GraphicsWidget):  # type: ignore[misc]
         self.redraw()
 
     def redraw(self) -> None:
-        """Draw ticks and labels again."""
         self._drawn = None
         self.update()
 
@@ -61,7 +58,6 @@ class Frame(pg.GraphicsWidget):  # type: ignore[misc]
 
     @property
     def labels(self) -> tuple[str, str]:
-        """The labels of x and y."""
         return ("" if self.bare else self.x.text), self.y.text
 
     def _area(self) -> QRectF:
@@ -75,7 +71,6 @@ class Frame(pg.GraphicsWidget):  # type: ignore[misc]
         return Axes(area=self.view_box.geometry(), x=(left, right), y=(low, high), pad=0.0)
 
     def x_ticks(self) -> list[Tick]:
-        """Return the ticks of the x axis, with numbers or names."""
         (low, high), wide = self.axes.x, self.axes.area.width()
         if self.bare:
             return []

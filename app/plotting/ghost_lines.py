@@ -23,7 +23,6 @@ class GhostLines(pg.PlotCurveItem):  # type: ignore[misc]
     """Series over updates 1, 2, ... as one item, in the colour of the curve in front.
 
     Attributes:
-        meaning: its colour, by the theme's name.
         marked: the graphics item of the emphasized series.
     """
 
@@ -62,7 +61,6 @@ class GhostLines(pg.PlotCurveItem):  # type: ignore[misc]
         return self._ends
 
     def apply_style(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale."""
         wider = BOLD if theme.bold else scale
         for item, width, strength in ((self, WIDTH, STRENGTH), (self.marked, MARKED_WIDTH, MARKED_STRENGTH)):
             pen = theme.pen(self.meaning, width * wider, Qt.PenStyle.SolidLine)

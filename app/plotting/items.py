@@ -8,7 +8,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QBrush
 
-from app.theme.tokens import CUES, Cue, Theme
+from app.theme.tokens import HOLLOW, Theme
 
 
 class Points(pg.ScatterPlotItem):  # type: ignore[misc]
@@ -17,7 +17,7 @@ class Points(pg.ScatterPlotItem):  # type: ignore[misc]
     def __init__(self, meaning: str, symbol: str = "o", size: float = 8.0, filled: bool | None = None) -> None:
         super().__init__(symbol=symbol, size=size, pxMode=True)
         self.meaning, self._size = meaning, size
-        self._filled = CUES.get(meaning, Cue()).filled if filled is None else filled
+        self._filled = meaning not in HOLLOW if filled is None else filled
 
     def set_points(self, x: np.ndarray, y: np.ndarray) -> None:
         """Set the coordinates of the points, (n,) each. Points with NaN are omitted."""
@@ -38,9 +38,8 @@ class Marks(pg.PlotCurveItem):  # type: ignore[misc]
 
     PIXELS = 9
 
-    def __init__(self, meaning: str = "text") -> None:
+    def __init__(self) -> None:
         super().__init__(connect="pairs", antialias=False)
-        self.meaning = meaning
         self.places = np.empty(0)
         self._pixels = float(self.PIXELS)
         self._drawn: tuple[object, ...] | None = None
@@ -67,16 +66,16 @@ class Marks(pg.PlotCurveItem):  # type: ignore[misc]
             self.setData(np.repeat(shown, 2), heights)
 
     def apply_style(self, theme: Theme, scale: float) -> None:
-        self.setPen(theme.pen(self.meaning, 3.0 if theme.bold else 2.0 * scale, Qt.PenStyle.SolidLine))
+        self.setPen(theme.pen("text", 3.0 if theme.bold else 2.0 * scale, Qt.PenStyle.SolidLine))
         self._pixels, self._drawn = self.PIXELS * scale, None
 
 
 class Band(pg.PlotCurveItem):  # type: ignore[misc]
     """A vertical line over the full height: the cursor, or the position under the pointer."""
 
-    def __init__(self, meaning: str, line: Qt.PenStyle, width: float) -> None:
+    def __init__(self, meaning: str, width: float) -> None:
         super().__init__(antialias=False)
-        self.meaning, self._line, self._width = meaning, line, width
+        self.meaning, self._width = meaning, width
         self.place: float | None = None
         self._drawn: tuple[object, ...] | None = None
 
@@ -93,4 +92,5 @@ class Band(pg.PlotCurveItem):  # type: ignore[misc]
                 self._boundingRect = QRectF(self.place - reach, bottom, 2 * reach, top - bottom)
 
     def apply_style(self, theme: Theme, scale: float) -> None:
-        self.setPen(theme.pen(self.meaning, self._width * max(scale, 2.0 if theme.bold else 1.0), self._line))
+        width = self._width * max(scale, 2.0 if theme.bold else 1.0)
+        self.setPen(theme.pen(self.meaning, width, Qt.PenStyle.SolidLine))

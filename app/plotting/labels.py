@@ -27,9 +27,7 @@ class Word:
     """A piece of text on a plot.
 
     Attributes:
-        text: the text.
         at: the middle of its left end, in the plot's pixels.
-        meaning: its colour, by the theme's name.
         end: the end of the line that it labels, from which a leader extends to a sample of the line before the text;
             None for a label without a leader.
         style: line style of that sample.
@@ -65,16 +63,13 @@ class Words(QGraphicsItem):
         self.update()
 
     def width(self, text: str) -> float:
-        """Return the width of ``text`` in pixels."""
         return self._metrics.horizontalAdvance(text)
 
     @property
     def line(self) -> float:
-        """Height of a line in pixels."""
         return self._metrics.height()
 
     def place(self, words: Sequence[Word]) -> None:
-        """Replace all text."""
         words = list(words)
         if words == self.words:
             return
@@ -202,8 +197,6 @@ def line_ends(
 
     Args:
         ends: (label, meaning, end of the line) of each line.
-        words: the item that will paint the labels.
-        space: the available rectangle.
         styles: line style of each line. If given, a leader extends from the end of each line to a sample of the line
             before the label, so that a label can be attributed to its line even if it was moved or colours look alike.
     """
@@ -214,8 +207,8 @@ def line_ends(
         if y is not None:
             away = 2 + leader_width(words) if styles else AWAY
             x = min(point.x() + away, space.right() - words.width(label))
-            led = {"end": point, "style": styles[n]} if styles else {}
-            placed.append(Word(label, QPointF(x, y), meaning, **led))  # type: ignore[arg-type]
+            led = (point, styles[n]) if styles else ()
+            placed.append(Word(label, QPointF(x, y), meaning, *led))
     return placed
 
 

@@ -1,4 +1,4 @@
-"""Layout and painting of lanes: titles, ticks, levels, and the marks that move between lanes."""
+"""Layout and painting of lanes: background, titles, ticks, levels, and the marks that move between lanes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,21 @@ from dataclasses import dataclass
 from typing import assert_never
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
-from PySide6.QtGui import QBrush, QFontMetricsF, QPainter, QPainterPath
+from PySide6.QtCore import QPointF, QRect, QRectF, QSizeF, Qt
+from PySide6.QtGui import QBrush, QFontMetricsF, QPainter, QPainterPath, QPen
 
-from app.plotting.axis import Axes, Tick, area_in, padding, tick_text
+from app.plotting.axis import (
+    X_PITCH,
+    Axes,
+    Tick,
+    area_in,
+    named_ticks,
+    padding,
+    paint_axes,
+    round_ticks,
+    tick_text,
+    y_ticks,
+)
 from app.plotting.bar_data import BarPicture, Ceiling, Dot, Lane, Mark, Spot
 from app.plotting.bar_painter import TALLY_DOT, frame_pen, tally_shift
 from app.plotting.ranges import lane_ticks
@@ -77,10 +88,7 @@ def places_of(
     """Return the layout of the lanes of ``picture``, or of its single lane in a frame of axes.
 
     Args:
-        picture: the picture to draw.
-        size: size of the widget in pixels.
         ranges: range of each lane's axis, by its key.
-        theme, factor: the theme and the scale.
         headed: whether there is a sentence above the lanes.
     """
     if picture.framed:
@@ -142,11 +150,7 @@ def level_box(
     and no points in ``taken``.
 
     Args:
-        lane: the lane.
-        axes: its axes.
-        metrics: metrics of the font.
         line: width of the line in pixels.
-        factor: the scale.
         taken: further points to keep free.
     """
     y, clear, area = axes.at_y(lane.level or 0.0), line / 2 + 2 * factor, axes.area
@@ -233,12 +237,7 @@ def paint_title(
     """Paint the lane's title with ``hint`` below it, or in a narrow chart only the lane's symbol.
 
     Args:
-        painter: the painter of the chart.
-        lane: the lane.
-        space: rectangle of the title.
         hint: text below the title; omitted if it does not fit.
-        theme, factor: the theme and the scale.
-        wide: whether the chart is wide enough for the title.
         meaning: the meaning that gives the colour of ``hint``.
     """
     painter.setFont(theme.font("heading", factor))
@@ -268,7 +267,6 @@ def _broken(text: str, metrics: QFontMetricsF, width: float) -> list[str]:
 
 
 def spot_at(spot: Spot, places: LanePlaces, factor: float) -> QPointF:
-    """Return the point of the widget at which a mark is drawn."""
     axes = places.axes[spot.lane]
     pitch = axes.area.width() / (axes.x[1] - axes.x[0])
     at = axes.at(spot.place + 1.0, spot.height)
@@ -276,7 +274,6 @@ def spot_at(spot: Spot, places: LanePlaces, factor: float) -> QPointF:
 
 
 def paint_mark(painter: QPainter, mark: Mark, places: LanePlaces, theme: Theme, factor: float) -> None:
-    """Paint one mark in front of the lanes."""
     if isinstance(mark, Dot):
         start, end = spot_at(mark.start, places, factor), spot_at(mark.end, places, factor)
         painter.setPen(Qt.PenStyle.NoPen)
@@ -312,3 +309,86 @@ def _paint_ceiling(painter: QPainter, mark: Ceiling, axes: Axes, theme: Theme, f
     over = axes.at_y(mark.over)
     baseline = (min(over, beyond.top()) if mark.up else over) - 3 * factor
     painter.drawText(QPointF(at.x() - metrics.horizontalAdvance(mark.text) / 2, baseline), mark.text)
+
+
+Hints = Mapping[str, tuple[str, str]]
+"""Key of a lane -> text below its title, and the meaning that gives its colour."""
+
+
+def ground_stamp(picture: BarPicture, places: LanePlaces, hints: Hints) -> tuple[object, ...]:
+    """Return everything that :func:`paint_ground` draws, apart from what depends only on the widget's size and look."""
+    lanes = tuple(
+        (lane.title, lane.symbol, lane.ruled, lane.symmetric, lane.y, lane.y_ticks, hints[lane.key])
+        for lane in picture.lanes
+    )
+    edges = None if picture.edges is None else (picture.edges[0], picture.edges[-1])
+    return picture.names, picture.label, picture.x_label, edges, picture.chosen, places, lanes
+
+
+def paint_ground(
+    painter: QPainter, area: QRect, picture: BarPicture, places: LanePlaces, hints: Hints, theme: Theme, factor: float
+) -> None:
+    """Paint what rarely changes, on a widget that fills ``area``: grid, axis labels, titles, names of the positions."""
+    if picture.framed:
+        (lane,), (axes,) = picture.lanes, places.axes.values()
+        x, y = x_ticks(picture, axes, theme, factor), _y_ticks(lane, axes, theme, factor, crowded=False)
+        paint_axes(painter, axes, theme, factor, x, y, picture.labels)
+        return
+    _paint_column(painter, area, picture, places, theme)
+    for lane in picture.lanes:
+        hint, meaning = hints[lane.key]
+        axes, space = places.axes[lane.key], places.titles[lane.key]
+        paint_title(painter, lane, space, hint, theme, factor, wide=places.wide, meaning=meaning)
+        if lane.ruled:
+            ticks = _y_ticks(lane, axes, theme, factor, crowded=lane.key in places.crowded)
+            paint_axes(painter, axes, theme, factor, (), ticks, ("", ""))
+        if lane.symmetric:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+            painter.setPen(QPen(theme.colour("muted"), 1))
+            y_of_zero = round(axes.at_y(0.0))
+            painter.drawLine(QPointF(axes.area.left(), y_of_zero), QPointF(axes.area.right(), y_of_zero))
+    _paint_names(painter, picture, places, theme, factor)
+
+
+def x_ticks(picture: BarPicture, axes: Axes, theme: Theme, factor: float) -> list[Tick]:
+    """Return the ticks of the x axis: as many names as fit, or round numbers on a continuous axis."""
+    if picture.edges is None:
+        metrics = QFontMetricsF(theme.font("digits", factor))
+        return named_ticks(picture.names, metrics, axes.area.width() / (axes.x[1] - axes.x[0]))
+    low, high = float(picture.edges[0]), float(picture.edges[-1])
+    ticks = round_ticks(low, high, axes.area.width(), X_PITCH * theme.type_unit(factor))
+    return [(0.5 + (value - low) / (high - low) * picture.count, text) for value, text in ticks]
+
+
+def _y_ticks(lane: Lane, axes: Axes, theme: Theme, factor: float, *, crowded: bool) -> list[Tick]:
+    if lane.y_ticks is not None:
+        return list(lane.y_ticks)
+    if lane.y is None:
+        return lane_digits(lane, axes, theme.type_unit(factor), crowded=crowded)
+    return y_ticks(axes, theme, factor, whole=lane.y.whole)
+
+
+def _paint_column(painter: QPainter, area: QRect, picture: BarPicture, places: LanePlaces, theme: Theme) -> None:
+    """Paint a light column through all lanes at the selected position."""
+    place = picture.chosen
+    if place is not None and place < picture.count:
+        axes = next(iter(places.axes.values()))
+        left, right = axes.at_x(place + 0.52), axes.at_x(place + 1.48)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme.colour("surface"))
+        painter.drawRoundedRect(QRectF(left, places.top - 2, right - left, area.height() - places.top), 4, 4)
+
+
+def _paint_names(painter: QPainter, picture: BarPicture, places: LanePlaces, theme: Theme, factor: float) -> None:
+    """Paint the names of the positions below the lanes, and the label of the axis."""
+    axes = next(iter(places.axes.values()))
+    painter.setFont(theme.font("digits", factor))
+    metrics = QFontMetricsF(painter.font())
+    baseline = places.bottom + 3 * factor + metrics.ascent()
+    ink, muted = theme.ink("text"), theme.ink("muted")
+    for value, text in x_ticks(picture, axes, theme, factor):
+        painter.setPen(ink if round(value) - 1 == picture.chosen else muted)
+        painter.drawText(QPointF(axes.at_x(value) - metrics.horizontalAdvance(text) / 2, baseline), text)
+    painter.setPen(muted)
+    if metrics.horizontalAdvance(picture.label) + 12 * factor < axes.area.left():
+        painter.drawText(QPointF(8 * factor, baseline), picture.label)

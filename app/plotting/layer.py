@@ -24,7 +24,6 @@ class Layer:
         """Paint the layer.
 
         Args:
-            painter: the painter of the widget.
             area: rectangle of the widget, in its own coordinates.
             stamp: a value that equals the previous one if the layer has not changed.
             draw: paints every pixel of ``area``. It need not restore the painter's state.

@@ -38,7 +38,6 @@ class Legend(QWidget):
         self.set_entries(entries)
 
     def set_entries(self, entries: Sequence[Entry]) -> None:
-        """Replace the entries."""
         if tuple(entries) == self._entries:
             return
         self._entries = tuple(entries)
@@ -48,7 +47,6 @@ class Legend(QWidget):
         self.update()
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale."""
         if (theme, scale) != (self.theme, self.factor):
             self.theme, self.factor = theme, scale
             self.setFont(theme.font("digits", scale))

@@ -23,7 +23,6 @@ class LineChart(Plot):
     For a history that grows with every update, use a :class:`Plot` with curves instead.
 
     Attributes:
-        picture: the picture shown.
         line_items: graphics items of the lines, by name; those of earlier pictures are hidden.
         pickable: whether the user can select lines by clicking, or with Up and Down.
         chosen: name of the selected line.
@@ -48,17 +47,16 @@ class LineChart(Plot):
         super().__init__(title, self.picture.x, self.picture.y, parent=parent)
 
     def show_picture(self, picture: LinePicture) -> None:
-        """Replace the picture with ``picture``."""
         before, self.picture = self.picture, picture
         if picture.subject is not before.subject:
             self._held["y"] = None
         self._show_lines(picture.lines)
         self._show_points(picture.points)
-        self.set_marks(picture.marks)
+        self.marks.set_places(picture.marks)
         self.set_scales(x=self.x_axis(), y=picture.y)
         if picture.x_ticks is not None or before.x_ticks is not None:
             self.set_x_names(picture.x_ticks)
-        self.set_extent(*picture.extent())
+        self._extent = picture.extent()
         if {line.label for line in picture.lines} != {line.label for line in before.lines}:
             self._style_margins()
         self.refresh()
@@ -69,7 +67,6 @@ class LineChart(Plot):
 
     @property
     def lines(self) -> Mapping[str, Line]:
-        """Lines shown, by name."""
         return self.picture.by_name
 
     def _show_lines(self, lines: Sequence[Line]) -> None:
@@ -83,7 +80,8 @@ class LineChart(Plot):
     def _show_points(self, points: Sequence[PointSet]) -> None:
         for some in points:
             if some.name not in self._point_items:
-                self._point_items[some.name] = self.add_points(some.meaning, some.marker, some.size, some.filled)
+                made = Points(some.meaning, some.marker, some.size, some.filled)
+                self._point_items[some.name] = self.add_item(made)
             self._point_items[some.name].setZValue(some.z)
             self._point_items[some.name].set_points(some.x, some.y)
         for name in self._point_items.keys() - {some.name for some in points}:

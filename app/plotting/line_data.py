@@ -33,7 +33,6 @@ class Line:
         low, high: (n,) limits of a band around y, or None.
         left, right: (n,) limits of x. If given, all limits are drawn as crosses instead of a band.
         marker: shape of the marker at every known point, as a pyqtgraph symbol; empty for none.
-        filled: whether the markers are filled.
         size: size of a marker, in pixels at 100 %.
         strength, band_strength: opacity of the line and of its band, less than 1 behind other lines.
         z: stacking order; higher is in front.
@@ -74,7 +73,6 @@ class Line:
 
     @property
     def entry(self) -> Entry:
-        """The legend entry of the line."""
         return Entry(self.spoken, self.meaning, "line")
 
     @property
@@ -175,7 +173,6 @@ class LinePicture:
 
     @property
     def by_name(self) -> Mapping[str, Line]:
-        """Lines by name."""
         return {line.name: line for line in self.lines}
 
     def extent(self) -> tuple[float, float]:

@@ -21,12 +21,7 @@ WIDTH, BOLD_WIDTH = 1.6, 3.0
 
 
 class LineItem(pg.PlotCurveItem):  # type: ignore[misc]
-    """The graphics item of one line. It is created once and then shows one :class:`Line` after another.
-
-    Attributes:
-        line: the line shown.
-        ribbon: the band between the line's limits.
-    """
+    """The graphics item of one line. It is created once and then shows one :class:`Line` after another."""
 
     def __init__(self, line: Line) -> None:
         super().__init__(connect="finite", skipFiniteCheck=False, antialias=True)
@@ -43,7 +38,6 @@ class LineItem(pg.PlotCurveItem):  # type: ignore[misc]
         self.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)  # a moving cursor needs no new stroke
 
     def show_line(self, line: Line) -> None:
-        """Show ``line`` instead of the previous line."""
         before, self.line = self.line, line
         x, y = np.asarray(line.x, float), np.asarray(line.y, float)
         known = np.isfinite(x) & np.isfinite(y)
@@ -73,7 +67,6 @@ class LineItem(pg.PlotCurveItem):  # type: ignore[misc]
             self._crosses.setData(x.reshape(-1), y.reshape(-1))
 
     def apply_style(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale."""
         self._theme, self._factor, line = theme, scale, self.line
         colour = theme.faint(line.meaning, line.strength)
         pen = theme.pen(line.meaning, BOLD_WIDTH if theme.bold else WIDTH * scale, line.style)

@@ -94,8 +94,6 @@ def summed(value: object, decimals: int = 3, rounding: float = RESIDUE) -> str:
     """Return the text of a sum such as the loss: like :func:`shown`, but rounding error is displayed as nearly zero.
 
     Args:
-        value: the sum.
-        decimals: number of decimals.
         rounding: maximum magnitude of rounding error. Use the default if the summands are not known.
     """
     left = isinstance(value, numbers.Real) and 0 < abs(float(value)) <= max(rounding, RESIDUE)
@@ -107,7 +105,6 @@ def metric_text(name: str, value: float, vocabulary: Sequence[str] = (), roundin
 
     Args:
         name: a key of ``METRICS``.
-        value: its value.
         vocabulary: names of the actions or tokens, used for the name of the best one.
         rounding: maximum magnitude of rounding error, from :meth:`EvaluatedStep.rounding`.
     """

@@ -75,8 +75,6 @@ def lane_range(
     narrows once they fill less than 40 % of it.
 
     Args:
-        low, high: the smallest and the largest value.
-        current: the range currently shown, or None.
         symmetric: whether both sides have the same length.
         cap: maximum of the upper end, or None.
     """

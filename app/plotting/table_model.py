@@ -52,7 +52,6 @@ class Column:
         key: a permanent name, passed by signals.
         title: the header; a single letter if that is usual notation.
         chars: width in digits.
-        decimals: number of decimals.
         kind: "number"; "push" (up or down glyph and colour); "signed" (plus or minus sign and colour); "text"; "mono";
             "chip" (a small pill, or nothing if the text is empty); "line" (text after a line sample).
         unit: unit, shown in the tooltip.
@@ -117,7 +116,6 @@ class TableModel(QAbstractTableModel):
         self._order = self._ordered()
 
     def set_look(self, theme: Theme, factor: float) -> None:
-        """Set the theme and the scale."""
         self.theme, self.factor = theme, factor
         if self._count and self.columns:
             self.dataChanged.emit(self.index(0, 0), self.index(self._count - 1, len(self.columns) - 1))

@@ -23,7 +23,6 @@ class TablePainter:
 
     Attributes:
         font: font of all columns except those of kind "mono" and "chip".
-        metrics: metrics of that font.
     """
 
     def __init__(self, model: TableModel, theme: Theme, factor: float) -> None:
@@ -42,8 +41,6 @@ class TablePainter:
         """Paint cells of one column.
 
         Args:
-            painter: the painter of the table.
-            column: index of the column.
             left, width: its left edge and its width, in pixels.
             high: height of a row in pixels.
             rows: (displayed row, top) of the cells to paint.
@@ -105,7 +102,6 @@ class TablePainter:
             painter.drawLines([QLineF(area.topLeft(), area.topRight()) for area in areas])
 
     def paint_focus(self, painter: QPainter, area: QRectF) -> None:
-        """Paint the focus ring around the current cell."""
         painter.setPen(QPen(self._theme.colour("selection"), self._theme.ring_width))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRect(area.adjusted(1, 1, -1, -1))

@@ -90,7 +90,6 @@ class TableTwin(PaintedAhead, QTableView):
     # -- interface for panels ------------------------------------------------------------------------------------------
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale."""
         if (theme, scale) != (self.theme, self.factor):
             self.theme, self.factor = theme, scale
             self._apply_style()
@@ -167,7 +166,6 @@ class TableTwin(PaintedAhead, QTableView):
         return (self.table.row_at(index.row()), self.table.columns[index.column()].key) if index.isValid() else None
 
     def explain_current(self) -> None:
-        """Request an explanation of the current cell."""
         cell = self.current_cell()
         if cell is not None:
             self.activated_cell.emit(*cell)

@@ -30,7 +30,6 @@ class TwinStack(QWidget):
     """A header with title, legend and button, and below it either the plot or its table.
 
     Attributes:
-        plot: the plot or bar chart.
         headline: a sentence above the plot, or None.
         table: the same data as a table, created on first use and filled from ``plot.table()`` while it is shown.
 
@@ -78,11 +77,9 @@ class TwinStack(QWidget):
 
     @property
     def shows_table(self) -> bool:
-        """Whether the table is shown instead of the plot."""
         return self.stack.currentWidget() is not self.plot
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        """Set the theme and the scale of all parts."""
         if (theme, scale) == self._look:
             return
         self._look = theme, scale
@@ -164,7 +161,6 @@ class TwinStack(QWidget):
 
     @Slot()
     def toggle(self) -> None:
-        """Switch between the plot and the table."""
         hidden, shown = (self.table, self.plot) if self.shows_table else (self.plot, self.table)
         had_focus = hidden.hasFocus()
         self.stack.setCurrentWidget(shown)

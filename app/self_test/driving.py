@@ -75,7 +75,6 @@ class Driven:
 
     @property
     def last_message(self) -> str:
-        """The newest message in the window."""
         lines = self.program.window.messages.lines
         return lines[-1].text if lines else ""
 

@@ -12,12 +12,7 @@ class CheckFailed(Exception):  # noqa: N818 - what a check says, not what went w
 
 
 class CheckReport:
-    """Runs checks and prints their results.
-
-    Attributes:
-        failed: number of failed checks.
-        passed: number of passed checks.
-    """
+    """Runs checks and prints their results."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell

@@ -72,11 +72,7 @@ def self_test(out: Path | None = None, *, golden: Path | None = None, window: bo
 
 
 def _sandboxed() -> str:
-    """Check that a process that reads an untrusted file cannot leave its sandbox, where the system has every part.
-
-    Raises:
-        CheckFailed: it can.
-    """
+    """Check that a process that reads an untrusted file cannot leave its sandbox, where the system has every part."""
     outcomes = probed()
     if not whole():
         return f"only in part. {said()}"
@@ -87,11 +83,7 @@ def _sandboxed() -> str:
 
 
 def _parts() -> str:
-    """Check that every part that is switched on can be used.
-
-    Raises:
-        CheckFailed: one cannot be used.
-    """
+    """Check that every part that is switched on can be used."""
     if problems := parts.problems():
         raise CheckFailed(" ".join(problems))
     return ", ".join(names(parts.PARTS)) or "all are switched off"

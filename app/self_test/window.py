@@ -39,7 +39,6 @@ def check_window(report: CheckReport, out: Path | None) -> None:
     """Open the window offscreen, run the checks that need it, and close it again.
 
     Args:
-        report: receives the results.
         out: a folder in which the picture of the window is kept; None to keep nothing.
     """
     draw_offscreen()
@@ -56,7 +55,7 @@ def check_window(report: CheckReport, out: Path | None) -> None:
 
     def opened() -> str:
         driven.append(Driven(application, home))
-        return f"{len(driven[0].program.window.panels)} panels, offscreen"
+        return f"{len(driven[0].program.window.panels.specs)} panels, offscreen"
 
     with folder as name:
         home = Path(name)
@@ -66,7 +65,6 @@ def check_window(report: CheckReport, out: Path | None) -> None:
 
 
 def _check_program(driven: Driven, report: CheckReport, pictures: Path) -> None:
-    """Run the checks that need an open window."""
     report.check("the worker trains as the learner does", lambda: _trained(driven))
     if sys.platform == "linux" and this_build().kind in (SLIM, FULL):
         report.check("every process loads this package's libraries", own_libraries)

@@ -41,7 +41,6 @@ class Paths:
 
     @property
     def preferences(self) -> Path:
-        """The preferences file."""
         return self.config / PREFERENCES
 
     @property
@@ -51,7 +50,6 @@ class Paths:
 
     @property
     def layouts(self) -> Path:
-        """The folder of the window layouts."""
         return self.config / "layouts"
 
     @property
@@ -61,7 +59,6 @@ class Paths:
 
     @property
     def runs(self) -> Path:
-        """The folder of automatically saved runs."""
         return self.data / "runs"
 
 

@@ -28,7 +28,6 @@ LONGEST = 4096
 """Maximum number of characters of a text."""
 LARGEST = 1_000_000
 """Maximum size in bytes of a preferences file."""
-MIN_SCALE, MAX_SCALE, SCALE_STEP = 0.8, 2.5, 0.1
 SPEEDS: tuple[float | None, ...] = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0, None)
 """Available speeds, in updates per second. None means as fast as the machine can."""
 
@@ -78,9 +77,9 @@ class Preferences:
         1.0,
         tr("Size of everything in the window."),
         tr("Scale"),
-        low=MIN_SCALE,
-        high=MAX_SCALE,
-        usual=(MIN_SCALE, MAX_SCALE),
+        low=0.8,
+        high=2.5,
+        usual=(0.8, 2.5),
     )
     reduced_motion: bool = setting(False, tr("Changes appear at once, without animation."), tr("Reduced motion"))
     speed: float | None = _speed(BANDIT, tr("Speed"), tr("a bandit"))
@@ -138,7 +137,6 @@ class Preferences:
         return {False: Tempo(speed=self.speed, length=self.run_length), True: language}
 
     def with_tempi(self, tempi: Mapping[bool, Tempo]) -> Preferences:
-        """Return a copy with other speeds and run lengths."""
         bandit, language = tempi[False], tempi[True]
         return self.replace(
             speed=bandit.speed,
@@ -168,11 +166,6 @@ class Preferences:
         others = [entry for entry in self.tables if not entry.startswith(f"{table} ")]
         fresh = [entry for entry in (f"{table} {columns}",) if len(entry) <= LONGEST and "\0" not in entry]
         return self.replace(tables=(*fresh, *others)[:MOST_TABLES])
-
-    def zoomed(self, steps: int) -> Preferences:
-        """Return a copy with the scale changed by ``steps`` tenths, within the limits. 0 steps resets it to 100 %."""
-        scale = 1.0 if steps == 0 else round(self.scale + steps * SCALE_STEP, 2)
-        return self.replace(scale=min(MAX_SCALE, max(MIN_SCALE, scale)))
 
 
 WITHDRAWN = ("thinning",)

@@ -17,9 +17,6 @@ SETTLE_MS = 2000
 class PreferenceStore(QObject):
     """Keeps a window's preferences and stores them in their file.
 
-    Attributes:
-        current: the current preferences.
-
     Signals:
         changed: emitted after a change.
         refused: emitted with the reason, as a sentence, if the preferences could not be written.

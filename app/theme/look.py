@@ -119,7 +119,6 @@ def put_font_on_all(app: QApplication) -> None:
 
 
 def clamp(scale: float) -> float:
-    """Return ``scale`` clamped to the supported range."""
     return min(max(scale, SCALES[0]), SCALES[-1])
 
 
@@ -155,7 +154,6 @@ class Look(QObject):
         _put_on(self._app, stylesheet(self.theme, self.scale))
 
     def set(self, choice: str | None = None, scale: float | None = None, *, legible: int | None = None) -> None:
-        """Change the theme, the scale, or the minimum font size in pictures."""
         wanted = (
             self.choice if choice is None else choice,
             self.scale if scale is None else clamp(scale),

@@ -40,7 +40,6 @@ class PaintedAhead(Base):
 
     @property
     def canvas(self) -> QWidget:
-        """The widget that is painted."""
         return self.viewport() if isinstance(self, QAbstractScrollArea) else self
 
     def _place_in_window(self) -> QRect:
@@ -71,12 +70,10 @@ class PaintedAhead(Base):
             self.drop()
 
     def update(self, *area: Any) -> None:
-        """Paint the widget again."""
         self.note_change()
         super().update(*area)
 
     def note_change(self) -> None:
-        """Note that the widget looks different."""
         self.drop()
         looks_different[self] = None
 

@@ -21,7 +21,6 @@ class PaintedText(QWidget):
     Args:
         role: its font in the type scale.
         colour: the theme's name of its colour.
-        lines: number of lines.
         grown: enlargement of the font.
     """
 
@@ -91,7 +90,6 @@ class PaintedText(QWidget):
             painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, line)
 
     def _broken(self) -> list[str]:
-        """Return the lines that fit."""
         lines = self._lines_of(self._text)
         if len(lines) > self._lines and self._shorter:
             lines = self._lines_of(self._shorter)

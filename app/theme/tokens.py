@@ -5,7 +5,8 @@ The palette is that of Okabe and Ito, adjusted until the tests on contrast and o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,57 +18,26 @@ READABLE = 4.5
 """Contrast required between text and its background (WCAG 2.2, 1.4.3)."""
 
 
-@dataclass(frozen=True)
-class Cue:
-    """The second cue of a meaning, which works without colour.
-
-    Attributes:
-        line: line style of its curve.
-        filled: whether its bars and markers are filled.
-        glyph: the character that represents it in text, or empty.
-    """
-
-    line: Qt.PenStyle = Qt.PenStyle.SolidLine
-    filled: bool = True
-    glyph: str = ""
-
-
 _LINE = Qt.PenStyle
-CUES: dict[str, Cue] = {
-    "policy": Cue(glyph="▲"),
-    "push_up": Cue(glyph="▲"),
-    "push_down": Cue(_LINE.DashLine, filled=False, glyph="▼"),
-    "old": Cue(filled=False),
-    "reference": Cue(_LINE.DotLine, filled=False),
-    "reward": Cue(filled=False, glyph="◆"),
-    "kl": Cue(_LINE.DashLine),
-    "entropy": Cue(_LINE.DotLine),
-    "clipped": Cue(_LINE.DashDotLine, filled=False),
-    "dead": Cue(_LINE.DotLine, filled=False),
-    "push": Cue(_LINE.DashDotDotLine),
-}
+LINES = {
+    "push_down": _LINE.DashLine, "reference": _LINE.DotLine, "kl": _LINE.DashLine, "entropy": _LINE.DotLine,
+    "clipped": _LINE.DashDotLine, "dead": _LINE.DotLine, "push": _LINE.DashDotDotLine,
+}  # fmt: skip # short names, side by side
+"""Line styles of the meanings whose curves are not solid: a second cue, which works without colour."""
+HOLLOW = ("push_down", "old", "reference", "reward", "clipped", "dead")
+"""Meanings whose bars and markers are not filled: another such cue."""
 
-ROLES: dict[str, tuple[int, QFont.Weight]] = {
-    "small": (11, QFont.Weight.Normal),
-    "section": (11, QFont.Weight.DemiBold),
-    "digits": (11, QFont.Weight.Normal),
-    "heading": (11, QFont.Weight.DemiBold),
-    "body": (13, QFont.Weight.Normal),
-    "strong": (13, QFont.Weight.DemiBold),
-    "question": (13, QFont.Weight.DemiBold),
-    "reading": (13, QFont.Weight.Normal),
-    "reading_strong": (13, QFont.Weight.DemiBold),
-    "answer": (13, QFont.Weight.Normal),
-    "mono": (13, QFont.Weight.Normal),
-    "number": (20, QFont.Weight.DemiBold),
-    "counter": (28, QFont.Weight.DemiBold),
-}
-"""Font sizes in pixels at 100 %, with weights.
+ROLES = {
+    "small": 11, "section": 11, "digits": 11, "heading": 11, "body": 13, "strong": 13, "question": 13, "reading": 13,
+    "reading_strong": 13, "answer": 13, "mono": 13, "number": 20, "counter": 28,
+}  # fmt: skip # short names, side by side
+"""Font sizes in pixels at 100 %.
 
 "digits" and "heading" are for pictures ("digits" also for the values of a formula), "question" for a lesson's
 questions, "reading" for the stages and for what to watch, and "answer", in the monospace family, for a model's answers.
 Table cells use "reading" and "answer", table headings "digits".
 """
+STRONG_ROLES = ("section", "heading", "strong", "question", "reading_strong", "number", "counter")
 MONO_ROLES = ("mono", "answer")
 LEGIBLE_ROLES = ("digits", "heading", "question", "reading", "reading_strong", "answer")
 """Roles whose font is never smaller than ``Theme.legible``."""
@@ -75,12 +45,13 @@ LEGIBLE_ROLES = ("digits", "heading", "question", "reading", "reading_strong", "
 
 @dataclass(frozen=True, kw_only=True)
 class Theme:
-    """A set of colours by meaning, as "#RRGGBB".
+    """A set of colours by meaning.
 
     Attributes:
         name: "light", "dark", "projector" or "contrast".
         dark: whether marks are light on a dark background.
         bold: whether lines and rings are wide, for a projector or low vision.
+        colours: meaning -> "#RRGGBB".
         sans, mono: font families; empty means the system's.
         legible: minimum size in pixels of questions, values, and words in pictures, so that the back row can read them.
     """
@@ -88,19 +59,7 @@ class Theme:
     name: str
     dark: bool = False
     bold: bool = False
-    policy: str
-    push_down: str
-    old: str
-    reference: str
-    reward: str
-    kl: str
-    entropy: str
-    dead: str
-    ground: str
-    surface: str
-    border: str
-    text: str
-    muted: str
+    colours: Mapping[str, str]
     sans: str = ""
     mono: str = ""
     legible: int = 0
@@ -116,10 +75,10 @@ class Theme:
             KeyError: no such meaning.
         """
         name = SAME_AS.get(meaning, meaning)
-        if name not in TOKENS:
-            raise KeyError(f"no colour is called {meaning!r}; there are {', '.join(sorted(TOKENS | SAME_AS.keys()))}")
-        value: str = getattr(self, name)
-        return value
+        if name not in self.colours:
+            known = sorted(self.colours.keys() | SAME_AS.keys())
+            raise KeyError(f"no colour is called {meaning!r}; there are {', '.join(known)}")
+        return self.colours[name]
 
     def colour(self, meaning: str) -> QColor:
         """Return the colour of ``meaning`` for marks, with a contrast of 3 : 1 against the background (4.5 : 1 in
@@ -150,18 +109,16 @@ class Theme:
 
     @property
     def line_width(self) -> float:
-        """Width of a curve in pixels."""
         return 3.0 if self.bold else 1.0
 
     @property
     def ring_width(self) -> float:
-        """Width of the ring around the selection."""
         return 3.0 if self.bold else 2.0
 
     def pen(self, meaning: str, width: float | None = None, line: Qt.PenStyle | None = None) -> QPen:
         """Return a cosmetic pen in the colour and line style of ``meaning``."""
         pen = QPen(self.colour(meaning), self.line_width if width is None else width)
-        pen.setStyle(CUES.get(meaning, Cue()).line if line is None else line)
+        pen.setStyle(LINES.get(meaning, _LINE.SolidLine) if line is None else line)
         pen.setCosmetic(True)
         if pen.style() is not Qt.PenStyle.SolidLine:
             # Square ends would close the gaps between dots.
@@ -178,12 +135,12 @@ class Theme:
         if key not in made:
             family = self.mono if role in MONO_ROLES else self.sans
             least = self.legible if role in LEGIBLE_ROLES else 1
-            made[key] = _font(family, role, max(round(ROLES[role][0] * scale), least, 1))
+            made[key] = _font(family, role, max(round(ROLES[role] * scale), least, 1))
         return QFont(made[key])
 
     def type_unit(self, scale: float) -> float:
         """Return the factor by which words and digits within pictures are enlarged from their size at 100 %."""
-        return self.font("digits", scale).pixelSize() / ROLES["digits"][0]
+        return self.font("digits", scale).pixelSize() / ROLES["digits"]
 
     @cached_property
     def _made(self) -> dict[object, Any]:
@@ -198,7 +155,7 @@ def _font(family: str, role: str, pixels: int) -> QFont:
         kind = QFontDatabase.SystemFont.FixedFont if role in MONO_ROLES else QFontDatabase.SystemFont.GeneralFont
         font = QFontDatabase.systemFont(kind)
     font.setPixelSize(pixels)
-    font.setWeight(ROLES[role][1])
+    font.setWeight(QFont.Weight.DemiBold if role in STRONG_ROLES else QFont.Weight.Normal)
     font.setFeature(QFont.Tag("tnum"), 1)
     return font
 
@@ -212,75 +169,28 @@ SAME_AS = {
     "": "text",
 }
 """Meanings that share another meaning's colour and differ in their second cue."""
-TOKENS = {field.name for field in fields(Theme)} - {"name", "dark", "bold", "sans", "mono", "legible"}
-
-LIGHT = Theme(
-    name="light",
-    policy="#0072B2",
-    push_down="#B84300",
-    old="#3A8FC8",
-    reference="#6E747D",
-    reward="#B87400",
-    kl="#B0568A",
-    entropy="#008A64",
-    dead="#7E858E",
-    ground="#FFFFFF",
-    surface="#F6F7F9",
-    border="#D9DEE5",
-    text="#1B1F24",
-    muted="#5B6672",
-)
-DARK = Theme(
-    name="dark",
-    dark=True,
-    policy="#56B4E9",
-    push_down="#FF8A4C",
-    old="#2F7FB5",
-    reference="#8A8F98",
-    reward="#F0B429",
-    kl="#E39CC4",
-    entropy="#34C8A0",
-    dead="#7F868F",
-    ground="#14171A",
-    surface="#1C2024",
-    border="#2E343B",
-    text="#E8EAED",
-    muted="#9AA4AF",
-)
-PROJECTOR = Theme(
-    name="projector",
-    bold=True,
-    policy="#005A8E",
-    push_down="#8F2F00",
-    old="#005A8E",
-    reference="#4A525B",
-    reward="#8F6500",
-    kl="#8C3A69",
-    entropy="#006A4D",
-    dead="#5A626B",
-    ground="#FFFFFF",
-    surface="#FFFFFF",
-    border="#A9AFB6",
-    text="#000000",
-    muted="#333333",
-)
-CONTRAST = Theme(
-    name="contrast",
-    dark=True,
-    bold=True,
-    policy="#5CC0FF",
-    push_down="#FF8A4C",
-    old="#5CC0FF",
-    reference="#B4BAC2",
-    reward="#FFD21F",
-    kl="#FFA6DC",
-    entropy="#2EE6B0",
-    dead="#B4BAC2",
-    ground="#000000",
-    surface="#000000",
-    border="#9AA1A9",
-    text="#FFFFFF",
-    muted="#E0E4E8",
+COLOURS = {
+    # light, dark, projector, contrast
+    "policy":    ("#0072B2", "#56B4E9", "#005A8E", "#5CC0FF"),
+    "push_down": ("#B84300", "#FF8A4C", "#8F2F00", "#FF8A4C"),
+    "old":       ("#3A8FC8", "#2F7FB5", "#005A8E", "#5CC0FF"),
+    "reference": ("#6E747D", "#8A8F98", "#4A525B", "#B4BAC2"),
+    "reward":    ("#B87400", "#F0B429", "#8F6500", "#FFD21F"),
+    "kl":        ("#B0568A", "#E39CC4", "#8C3A69", "#FFA6DC"),
+    "entropy":   ("#008A64", "#34C8A0", "#006A4D", "#2EE6B0"),
+    "dead":      ("#7E858E", "#7F868F", "#5A626B", "#B4BAC2"),
+    "ground":    ("#FFFFFF", "#14171A", "#FFFFFF", "#000000"),
+    "surface":   ("#F6F7F9", "#1C2024", "#FFFFFF", "#000000"),
+    "border":    ("#D9DEE5", "#2E343B", "#A9AFB6", "#9AA1A9"),
+    "text":      ("#1B1F24", "#E8EAED", "#000000", "#FFFFFF"),
+    "muted":     ("#5B6672", "#9AA4AF", "#333333", "#E0E4E8"),
+}  # fmt: skip # table, one row per line
+"""Meaning -> its colour in each theme. :data:`SAME_AS` has the other meanings."""
+LIGHT, DARK, PROJECTOR, CONTRAST = (
+    Theme(name=name, dark=dark, bold=bold, colours={meaning: row[n] for meaning, row in COLOURS.items()})
+    for n, (name, dark, bold) in enumerate(
+        (("light", False, False), ("dark", True, False), ("projector", False, True), ("contrast", True, True))
+    )
 )
 THEMES = {theme.name: theme for theme in (LIGHT, DARK, PROJECTOR, CONTRAST)}
 

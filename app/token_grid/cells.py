@@ -102,7 +102,6 @@ class Cells:
         return self._texts[text]
 
     def ring(self, painter: QPainter, box: QRectF) -> None:
-        """Mark the selected token."""
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(self._ring)
         painter.setBrush(Qt.BrushStyle.NoBrush)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
@@ -15,11 +16,60 @@ from app.theme.labels import plain_tip
 from app.theme.painted_ahead import PaintedAhead
 from app.theme.tokens import Theme
 from app.token_grid.cells import BETWEEN, Cells, Note
-from app.token_grid.flow import Flow, flow
 from app.token_grid.token_film import Moment
 from grpo_core.text import tr
 
 TOP = 4.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flow:
+    """The layout of one completion.
+
+    Attributes:
+        left, width: position and width of each token, in pixels.
+        starts: first token of each line; at least one line.
+    """
+
+    left: list[float]
+    width: list[float]
+    starts: list[int]
+
+    @property
+    def ends(self) -> list[int]:
+        return [*(start - 1 for start in self.starts[1:]), len(self.left) - 1] if self.left else []
+
+    def line_of(self, token: int) -> int:
+        return bisect_right(self.starts, token) - 1
+
+    def tokens(self, line: int) -> range:
+        end = self.starts[line + 1] if line + 1 < len(self.starts) else len(self.left)
+        return range(self.starts[line], end)
+
+    def nearest(self, line: int, x: float) -> int | None:
+        """Return the token of a line nearest to ``x``, or None if the completion is empty."""
+        tokens = self.tokens(line)
+        return min(tokens, key=lambda i: abs(self.left[i] + self.width[i] / 2 - x), default=None)
+
+
+def flow(texts: Sequence[str], *, left: float, space: float, glyph: float, gap: float) -> Flow:
+    """Lay out ``texts`` between ``left`` and ``left + space``. A token wider than that is placed alone on a line."""
+    if not texts:
+        return Flow(left=[], width=[], starts=[0])
+    letters = np.maximum(np.fromiter(map(len, texts), np.int64, len(texts)), 1)
+    widths = (letters + 0.9) * glyph
+    behind = np.cumsum(widths + gap)
+    ends = behind.tolist()
+    starts, offset = [0], [0.0]
+    while True:
+        begun = ends[starts[-1] - 1] if starts[-1] else 0.0
+        following = max(bisect_right(ends, begun + space + gap), starts[-1] + 1)
+        if following >= len(texts):
+            break
+        starts.append(following)
+        offset.append(ends[following - 1])
+    before = np.repeat(offset, np.diff([*starts, len(texts)]))
+    return Flow(left=(left + behind - gap - widths - before).tolist(), width=widths.tolist(), starts=starts)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -288,12 +338,10 @@ class TokenGrid(PaintedAhead, QAbstractScrollArea):
         self.chosen.emit(int(self.rows.index[n]), min(max(token, 0), max(len(self.rows.texts[n]) - 1, 0)))
 
     def explain_current(self) -> None:
-        """Explain the selected token."""
         if self.rows is not None and len(self.rows.index):
             self.activated.emit(*(self._selected or (int(self.rows.index[0]), 0)))
 
     def _reveal(self, row: int, token: int) -> None:
-        """Scroll just far enough to show the token's line."""
         assert self.rows is not None and self._cells is not None
         for n, drawn in enumerate(self.rows.index):
             if drawn == row and token < len(self.rows.texts[n]):

@@ -53,9 +53,6 @@ class TintLegend(Sourced, QWidget):
         """Show the meaning of the ends of ``tint``.
 
         Args:
-            theme: the colours.
-            scale: the user's font scale.
-            tint: the quantity.
             limit: the value of full tint.
             known: False if the record lacks the quantity.
             hatched: clipped tokens are hatched.

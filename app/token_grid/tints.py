@@ -21,8 +21,6 @@ class Tint:
     """A quantity of every token, and how its tint is scaled and labelled.
 
     Attributes:
-        title: the displayed name.
-        help: one sentence.
         quantity: name of the number for the explanation.
         values: (B, T), None if the record lacks it.
         limit: the value of full tint; it depends on settings, not on the update, so that colours are comparable.
@@ -113,161 +111,70 @@ def _cap(view: StepView) -> float:
 
 
 TINTS: dict[str, Tint] = {
-    "fork": Tint(
-        title=tr("Push on the choice"),
-        help=tr("Push on log π times 1 − π: how far this token's own logit is moved."),
-        quantity="gradient",
-        values=_fork,
-        limit=_push_limit,
-        low=tr("push down"),
+    "fork": Tint(title=tr("Push on the choice"), quantity="gradient", values=_fork, limit=_push_limit,
+        low=tr("push down"), high=tr("push up"),
+        help=tr("Push on log π times 1 − π: how far this token's own logit is moved.")),
+    "push": Tint(title=tr("Push on log π"), quantity="gradient",
+        values=lambda view: None if view.gradient is None else -view.gradient, limit=_push_limit, low=tr("push down"),
         high=tr("push up"),
-    ),
-    "push": Tint(
-        title=tr("Push on log π"),
-        help=tr("−∂loss/∂log π of the token in this pass."),
-        quantity="gradient",
-        values=lambda view: None if view.gradient is None else -view.gradient,
-        limit=_push_limit,
-        low=tr("push down"),
-        high=tr("push up"),
-    ),
-    "change": Tint(
-        title=tr("Change of log π"),
-        help=tr("log π after the pass shown minus before the update."),
-        quantity="log_ratio",
-        values=_change,
-        limit=lambda view: 1.0,
-        low=tr("less likely"),
-        high=tr("more likely"),
-    ),
-    "token_loss": Tint(
-        title=tr("Token loss"),
-        help=tr("The token's own term, before its weight."),
-        quantity="token_loss",
-        values=lambda view: None if view.terms is None else view.terms.token_loss,
-        limit=largest_advantage,
-        low=tr("negative"),
-        high=tr("positive"),
-    ),
-    "ratio": Tint(
-        title=tr("Ratio"),
-        help=tr("log of π / π_old; full tint is the edge of the clip, or a factor of two without one."),
-        quantity="ratio",
-        values=lambda view: None if view.terms is None else np.log(view.terms.ratio),
-        limit=_ratio_limit,
-        low=tr("r below 1"),
-        high=tr("r above 1"),
-    ),
-    "kl": Tint(
-        title=tr("KL estimate"),
-        help=tr("The token's KL estimate from the reference policy, in nats."),
-        quantity="kl",
-        values=lambda view: None if view.terms is None else view.terms.kl,
-        limit=lambda view: 1.0,
-        signed=False,
-        low="0",
-        high=tr("1 nat"),
-    ),
-    "weight": Tint(
-        title=tr("Weight in the mean"),
-        help=tr("How much one token counts in the loss; full tint: three times an even share."),
-        quantity="weight",
-        values=lambda view: None if view.terms is None else view.terms.weight,
-        limit=_weight_limit,
-        signed=False,
-        low="0",
-        high=tr("3 × an even share"),
-    ),
-    "entropy": Tint(
-        title=tr("Entropy"),
-        help=tr("Entropy of the policy at the token's place, in nats."),
-        quantity="entropy",
+        help=tr("−∂loss/∂log π of the token in this pass.")),
+    "change": Tint(title=tr("Change of log π"), quantity="log_ratio", values=_change, limit=lambda view: 1.0,
+        low=tr("less likely"), high=tr("more likely"),
+        help=tr("log π after the pass shown minus before the update.")),
+    "token_loss": Tint(title=tr("Token loss"), quantity="token_loss",
+        values=lambda view: None if view.terms is None else view.terms.token_loss, limit=largest_advantage,
+        low=tr("negative"), high=tr("positive"),
+        help=tr("The token's own term, before its weight.")),
+    "ratio": Tint(title=tr("Ratio"), quantity="ratio",
+        values=lambda view: None if view.terms is None else np.log(view.terms.ratio), limit=_ratio_limit,
+        low=tr("r below 1"), high=tr("r above 1"),
+        help=tr("log of π / π_old; full tint is the edge of the clip, or a factor of two without one.")),
+    "kl": Tint(title=tr("KL estimate"), quantity="kl",
+        values=lambda view: None if view.terms is None else view.terms.kl, limit=lambda view: 1.0, signed=False,
+        low="0", high=tr("1 nat"),
+        help=tr("The token's KL estimate from the reference policy, in nats.")),
+    "weight": Tint(title=tr("Weight in the mean"), quantity="weight",
+        values=lambda view: None if view.terms is None else view.terms.weight, limit=_weight_limit, signed=False,
+        low="0", high=tr("3 × an even share"),
+        help=tr("How much one token counts in the loss; full tint: three times an even share.")),
+    "entropy": Tint(title=tr("Entropy"), quantity="entropy",
         values=lambda view: None if view.step is None else recompute.exact_entropy(view.step, view.passed),
-        limit=lambda view: math.log(max(len(view.origin.vocabulary), 2)),
-        signed=False,
-        low=tr("certain"),
-        high=tr("uniform"),
-        absent=tr("recorded before the first pass and after the last"),
-    ),
-    "sampler": Tint(
-        title=tr("Sampler"),
+        limit=lambda view: math.log(max(len(view.origin.vocabulary), 2)), signed=False, low=tr("certain"),
+        high=tr("uniform"), absent=tr("recorded before the first pass and after the last"),
+        help=tr("Entropy of the policy at the token's place, in nats.")),
+    "sampler": Tint(title=tr("Sampler"), quantity="sampling_logp",
+        values=lambda view: None if view.step is None else recompute.from_sampler(view.step),
+        limit=lambda view: math.log(2), low=tr("less than sampled"), high=tr("more than sampled"),
         help=tr(
             "log π before the update less the sampler's; full tint: their probabilities differ by a factor of two."
-        ),
-        quantity="sampling_logp",
-        values=lambda view: None if view.step is None else recompute.from_sampler(view.step),
-        limit=lambda view: math.log(2),
-        low=tr("less than sampled"),
-        high=tr("more than sampled"),
-    ),
-    "importance": Tint(
-        title=tr("Importance weight"),
+        )),
+    "importance": Tint(title=tr("Importance weight"), quantity="sampling_logp", values=_importance, limit=_cap,
+        low=tr("weighs less"), high=tr("weighs more"),
         help=tr(
             "log of min(π_old / π_sampler, C), by which a truncated importance ratio multiplies the push. "
             "C is the loss's cap, or 2 if it has none. Full tint: the cap."
-        ),
-        quantity="sampling_logp",
-        values=_importance,
-        limit=_cap,
-        low=tr("weighs less"),
-        high=tr("weighs more"),
-    ),
-    "logp": Tint(
-        title=tr("Log-probability"),
-        help=tr("Log-probability of the token before the pass shown, in nats."),
-        quantity="logp",
-        values=_log_probability,
-        limit=lambda view: 5.0,
-        low=tr("unlikely"),
-        high=tr("certain"),
-    ),
-    "advantage": Tint(
-        title=tr("Advantage"),
-        help=tr("The advantage of the token: its own, or that of its completion."),
-        quantity="advantage",
-        values=lambda view: None if view.numbers is None else view.numbers.token_advantage,
-        limit=largest_advantage,
-        low=tr("worse"),
-        high=tr("better"),
-    ),
-}
+        )),
+    "logp": Tint(title=tr("Log-probability"), quantity="logp", values=_log_probability, limit=lambda view: 5.0,
+        low=tr("unlikely"), high=tr("certain"),
+        help=tr("Log-probability of the token before the pass shown, in nats.")),
+    "advantage": Tint(title=tr("Advantage"), quantity="advantage",
+        values=lambda view: None if view.numbers is None else view.numbers.token_advantage, limit=largest_advantage,
+        low=tr("worse"), high=tr("better"),
+        help=tr("The advantage of the token: its own, or that of its completion.")),
+}  # fmt: skip # table, a few lines per row
 DEFAULT = "fork"
-
-
 OF_OVERVIEW = (
-    "push",
-    "kl",
-    "entropy",
-    "ratio",
-    "change",
-    "token_loss",
-    "sampler",
-    "importance",
-    "logp",
-    "advantage",
-)
-
+    "push", "kl", "entropy", "ratio", "change", "token_loss", "sampler", "importance", "logp", "advantage",
+)  # fmt: skip # short names, side by side
 OVERVIEW: dict[str, Tint] = {
     **{name: TINTS[name] for name in OF_OVERVIEW},
-    "clipped": Tint(
-        title=tr("Clipped"),
-        help=tr("Whether the clip stopped the push on the token."),
-        quantity="clipped",
-        values=lambda view: None if view.terms is None else view.terms.clipped.astype(float),
-        limit=lambda view: 1.0,
-        signed=False,
-        low=tr("pushed"),
-        high=tr("clipped"),
-    ),
-    "left_out": Tint(
-        title=tr("Not in the loss"),
-        help=tr("Tokens that do not count in the loss, such as the result of a tool."),
-        quantity="weight",
+    "clipped": Tint(title=tr("Clipped"), quantity="clipped",
+        values=lambda view: None if view.terms is None else view.terms.clipped.astype(float), limit=lambda view: 1.0,
+        signed=False, low=tr("pushed"), high=tr("clipped"),
+        help=tr("Whether the clip stopped the push on the token.")),
+    "left_out": Tint(title=tr("Not in the loss"), quantity="weight",
         values=lambda view: None if view.step is None else (view.step.there & ~view.step.mask).astype(float),
-        limit=lambda view: 1.0,
-        signed=False,
-        low=tr("counts"),
-        high=tr("does not count"),
-    ),
-}
+        limit=lambda view: 1.0, signed=False, low=tr("counts"), high=tr("does not count"),
+        help=tr("Tokens that do not count in the loss, such as the result of a tool.")),
+}  # fmt: skip # table, a few lines per row
 """The tints of the overview of all tokens."""

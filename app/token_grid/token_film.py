@@ -64,7 +64,6 @@ def moment(step: Step, group: int, cursor: Cursor) -> Moment | None:
 
 
 def _share(cursor: Cursor, stage: Stage) -> float:
-    """Return the progress of ``stage`` at ``cursor``."""
     if cursor.stage is stage:
         return cursor.progress
     return 1.0 if cursor.stage > stage else 0.0

@@ -99,7 +99,7 @@ class Trainers(WindowPart):
             mine.folder_wanted.connect(self.ask_open_folder)
             mine.paste_wanted.connect(self.open_pasted)
             mine.run_wanted.connect(self._program.runs.open_path)
-            mine.list_runs(self._program.runs.folder)
+            mine.list_runs(self._program.run_manager.folder)
         requests = {
             "token_wanted": partial(self._raise, TOKEN_INSPECTOR),
             "completion_wanted": partial(self._raise, COMPLETIONS),

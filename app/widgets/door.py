@@ -14,7 +14,6 @@ class Door:
         id: stable name, stored as a preference.
         title: its name, on its button and next to a command that the palette finds behind it.
         sentence: what is behind it.
-        icon: name of its icon.
         layout: name of the layout that it opens; empty if its first panel fills the window.
         panel: id of its first panel.
         subjects: subjects of the commands (:attr:`app.commands.command.Command.subject`) in its menus, and of the

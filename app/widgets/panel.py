@@ -77,7 +77,6 @@ class Panel(QWidget):
         workspace.drawing.connect(self._add_part)
 
     def set_identity(self, id: str, title: str) -> None:
-        """Set the stable name and the title."""
         self.id, self.title = id, title
         self.setObjectName(id)
         self.setAccessibleName(title)
@@ -186,7 +185,6 @@ class Panel(QWidget):
         """Cancel the panel's computations as the program closes."""
 
     def redraw(self) -> None:
-        """Discard the drawn state and draw again."""
         self._drawn = None
         self.on_frame()
 

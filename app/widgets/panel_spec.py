@@ -101,7 +101,6 @@ class PanelSpec(Generic[P_co]):
     after: str = ""
 
     def make(self, workspace: Workspace) -> P_co:
-        """Create a panel with this row's name and title."""
         panel = self.factory(workspace)
         panel.set_identity(self.id, self.title)
         return panel
@@ -112,6 +111,5 @@ def later(module: str, name: str) -> Callable[[Workspace], Any]:
 
     Args:
         module: name of the module in the package of the window, such as ``panels.score``.
-        name: name of the class.
     """
     return lambda workspace: getattr(import_module(f"{_PACKAGE}.{module}"), name)(workspace)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QMoveEvent, QPainter, QPaintEvent, QPalette, QPen, QShowEvent
-from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QMainWindow, QTabBar, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QToolButton, QWidget
 
+from app.boxes import across
 from app.theme.labels import Label, plain_tip
 from app.widgets.panel import Panel, in_window
 from app.widgets.panel_spec import Area, PanelSpec
@@ -43,16 +44,11 @@ class DockTitle(QWidget):
     def __init__(self, dock: QDockWidget, title: str, help: str) -> None:
         super().__init__(dock)
         self.setObjectName("dockTitle")
-        self.label = Label(title)
-        self.label.setObjectName("section")
+        self.label = Label(title, name="section")
         self.label.setToolTip(plain_tip(help))
         close = TitleButton(tr("Close {title}").format(title=title))
         close.clicked.connect(dock.close)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 3, 4, 3)
-        row.setSpacing(2)
-        row.addWidget(self.label, 1)
-        row.addWidget(close)
+        across((self.label, 1), close, on=self, margins=(12, 3, 4, 3), spacing=2)
 
 
 class DockGrip(QWidget):
@@ -89,10 +85,10 @@ class Dock(QDockWidget):
         bare: whether it has no title bar even outside tabs, like a lesson when presenting.
 
     Signals:
-        wanted: emitted with the id of the panel when the dock becomes visible, so that the panel has to be created.
+        wanted: emitted with the panel's entry in the registry when the dock becomes visible and has to get its panel.
     """
 
-    wanted = Signal(str)
+    wanted = Signal(object)
 
     def __init__(self, spec: PanelSpec[Panel], window: QMainWindow) -> None:
         super().__init__(spec.title, window)
@@ -101,7 +97,7 @@ class Dock(QDockWidget):
         self.panel: Panel | None = None
         self.low = spec.area is Area.STRIP
         self.bare = False
-        self._id, self._name = spec.id, spec.title
+        self._spec = spec
         self.setWidget(Placeholder())
         if self.low:
             self.setFeatures(self.features() | QDockWidget.DockWidgetFeature.DockWidgetVerticalTitleBar)
@@ -127,13 +123,12 @@ class Dock(QDockWidget):
 
     def set_count(self, count: int) -> None:
         """Append the number of listed items to the panel's name, also on its tab. 0 removes the number."""
-        title = tr("{title} ({count})").format(title=self._name, count=count) if count else self._name
+        title = tr("{title} ({count})").format(title=self._spec.title, count=count) if count else self._spec.title
         if title != self.windowTitle():
             self.setWindowTitle(title)
             self._title.label.setText(title)
 
     def hold(self, panel: Panel) -> None:
-        """Show ``panel`` in this dock, replacing the placeholder."""
         placeholder = self.widget()
         self.panel = panel
         self.setWidget(panel)
@@ -159,7 +154,7 @@ class Dock(QDockWidget):
         if self.panel is not None:
             self.panel.on_frame()
         elif in_window(self):
-            self.wanted.emit(self._id)
+            self.wanted.emit(self._spec)
 
     @Slot()
     def _on_row(self) -> None:
@@ -210,3 +205,32 @@ def show_tab_bars(window: QMainWindow) -> None:
     """Show every tab bar in use. Qt leaves one that it uses again hidden until the window is laid out anew."""
     for bar in window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
         bar.setVisible(bar.count() > 1)
+
+
+SEPARATOR = "qt_qmainwindow_extended_splitter"
+"""The object name that Qt gives to the widget over a one-pixel separator."""
+
+
+def delete_lost_separators(window: QMainWindow) -> None:
+    """Delete the separators that Qt lost track of when docks were rearranged, and would never delete.
+
+    Qt shows each one still in use whenever it lays out the window.
+
+    While a dock is being dragged, Qt keeps a second layout with its own separators, so nothing is deleted then.
+    """
+    layout = window.layout()
+    if layout is None or not window.isVisible() or QApplication.mouseButtons() != Qt.MouseButton.NoButton:
+        return
+    separators = window.findChildren(QWidget, SEPARATOR, Qt.FindChildOption.FindDirectChildrenOnly)
+    before = [separator for separator in separators if separator.isVisible()]
+    for separator in separators:
+        separator.hide()
+    layout.invalidate()
+    layout.activate()
+    if not any(separator.isVisible() for separator in separators):  # it was not laid out
+        for separator in before:
+            separator.show()
+        return
+    for separator in separators:
+        if not separator.isVisible():
+            separator.deleteLater()

@@ -52,10 +52,6 @@ class ExplainHomes(QObject):
         sheet: the sheet; hidden while the panel is in its dock.
 
     Args:
-        window: the window over which the sheet is shown.
-        workspace: the workspace whose numbers are explained.
-        dock: the dock of the panel.
-        panel: the panel.
         lent: returns whether a lesson or presenting mode arranges the window, in which case the dock is always used.
         space: returns the part of the window that the sheet can cover.
     """
@@ -93,7 +89,6 @@ class ExplainHomes(QObject):
 
     @property
     def is_open(self) -> bool:
-        """Whether the sheet is shown."""
         return not self.sheet.isHidden()
 
     @Slot()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QPainter, QPainterPath, QPaintEvent, QPen, QPolygonF
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 
+from app.boxes import across, down
 from app.theme.labels import Label, plain_tip
 from app.theme.tokens import RADIUS, Theme
 from app.window.docks import TitleButton
@@ -60,26 +61,17 @@ class ExplainSheet(QFrame):
         self._theme: Theme | None = None
         self._scale = 1.0
         self._anchor = QRect()
-        title = Label(tr("Explain"))
-        title.setObjectName("section")
         self.pin = QPushButton(tr("Keep as a panel"))
         self.pin.setProperty("flat", True)
         self.pin.setToolTip(plain_tip(tr("Shift+E: keep it as a panel next to the others.")))
         self.pin.clicked.connect(self.pinned)
         close = TitleButton(tr("Close (Esc)"))
         close.clicked.connect(self.left)
-        top = QHBoxLayout()
-        top.setContentsMargins(12, 4, 6, 0)
-        top.addWidget(title, 1)
-        top.addWidget(self.pin)
-        top.addWidget(close)
-        self._column = QVBoxLayout(self)
-        self._column.setSpacing(0)
-        self._column.addLayout(top)
+        top = across((Label(tr("Explain"), name="section"), 1), self.pin, close, margins=(12, 4, 6, 0))
+        self._column = down(top, on=self, spacing=0)
         self.hide()
 
     def take(self, panel: QWidget) -> None:
-        """Move ``panel`` into the sheet."""
         self._column.addWidget(panel, 1)
         panel.show()
 

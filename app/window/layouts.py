@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QMainWindow, QStyle
 from app.panel_registry import PANELS
 from app.widgets.panel import Panel, in_window
 from app.widgets.panel_spec import Area, LayoutVariant, PanelSpec
-from app.window.docks import Dock, empty_tab_bars, show_tab_bars
-from app.window.separators import delete_lost_separators
+from app.window.docks import Dock, delete_lost_separators, empty_tab_bars, show_tab_bars
+from grpo_core.config import Settings
 from grpo_core.text import tr
 
 BANDIT, LANGUAGE, RECORDED, COMPARE, PRESENT = "Bandit", "Language model", "Recorded run", "Compare", "Present"
@@ -71,11 +71,11 @@ def size_class(size: QSize, scale: float) -> int:
     return int(size.width() / scale < THREE_COLUMNS)
 
 
-def layout_for(language: bool, *, recorded: bool = False) -> str:
-    """Return the layout designed for a kind of policy, or for a run trained by another program."""
-    if recorded:
+def layout_for(settings: Settings) -> str:
+    """Return the layout designed for the kind of run that has these settings."""
+    if settings.is_recorded:
         return RECORDED
-    return LANGUAGE if language else BANDIT
+    return LANGUAGE if settings.is_language else BANDIT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +101,6 @@ class Arrangement:
 
     @property
     def picture(self) -> str:
-        """The panel in the middle of the window."""
         return (self.centre or self.bottom)[0]
 
 

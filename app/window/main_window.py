@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from PySide6.QtCore import QByteArray, QChildEvent, QEvent, Qt, Signal, Slot
+from PySide6.QtCore import QByteArray, QChildEvent, QEvent, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent
-from PySide6.QtWidgets import QAbstractButton, QMainWindow, QTabBar, QTabWidget, QToolBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractButton, QMainWindow, QTabBar, QTabWidget, QToolBar, QWidget
 
+from app.boxes import down
 from app.messages.message_bar import MessageBar
 from app.messages.overlay import MessageOverlay
 from app.panel_registry import EXPLAIN, PANELS, TIMELINE
@@ -15,7 +16,7 @@ from app.widgets.panel import Panel, in_window
 from app.widgets.panel_spec import Area, PanelSpec
 from app.window.docks import Dock, style_tabs
 from app.window.explain_homes import ExplainHomes
-from app.window.layouts import arrange, arrangement, layout_for
+from app.window.layouts import BANDIT, LANGUAGE, RECORDED, arrange, arrangement
 from app.window.painting import Painting
 from app.window.panel_set import PanelSet
 from app.window.picture_room import PictureRoom
@@ -34,9 +35,6 @@ class MainWindow(QMainWindow):
         docks: docks by panel id.
         saved_docks: the arrangement of the docks before a lesson or presenting mode.
         alone: id of the panel that fills the window in place of all others; empty if there is none.
-        messages: the message bar.
-        overlay: the widget over the panels that shows the messages.
-        explain_homes: manages where the Explain panel is shown.
 
     Signals:
         closing: emitted when the user wants to close the window; listeners decide with ``allow_close``.
@@ -69,7 +67,7 @@ class MainWindow(QMainWindow):
         self.panels = PanelSet(PANELS, workspace, self._hold)
         self.docks = {spec.id: Dock(spec, self) for spec in PANELS if spec.area is not Area.TOP}
         for dock in self.docks.values():
-            dock.wanted.connect(self.panels.__getitem__)
+            dock.wanted.connect(self.panels.of)
         self.saved_docks = SavedDocks(self, self.docks)
         self._space = PictureRoom(self, self.docks)
         self.arranged.connect(self._space.forget)
@@ -85,15 +83,10 @@ class MainWindow(QMainWindow):
             lent=lambda: self.saved_docks.lent,
             space=lambda: self.overlay.space,
         )
-        workspace.explained.connect(self._on_explained)
+        workspace.explained.connect(self.explain_homes.show)
         self.arranged.connect(self.explain_homes.close)
         self.resize(1366, 768)
         arrange(self, self.docks)
-
-    @property
-    def paints_later(self) -> bool:
-        """Whether a frame still has to be drawn to the end or painted."""
-        return self.painting.due
 
     def _hold(self, spec: PanelSpec[Panel], panel: Panel) -> None:
         self.panel_made.emit(panel)  # first, because a dock that is shown draws the panel
@@ -115,19 +108,12 @@ class MainWindow(QMainWindow):
         if event.type() == QEvent.Type.ChildPolished and isinstance(bar := event.child(), QTabBar):
             style_tabs(bar)
 
-    @Slot()
-    def _on_explained(self) -> None:
-        self.explain_homes.show()
-
     def add_toolbars(self, transport: QToolBar) -> None:
         """Add the transport at the top and the timeline below it, as wide as the window."""
         self.addToolBar(Qt.ToolBarArea.TopToolBarArea, transport)
         self.addToolBarBreak(Qt.ToolBarArea.TopToolBarArea)
         rows = QWidget()
-        column = QVBoxLayout(rows)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.panels.of(TIMELINE))
+        down(self.panels.of(TIMELINE), on=rows, margins=0, spacing=0)
         bar = QToolBar(tr("Timeline"), self)
         bar.setObjectName("rows")
         bar.setProperty("row", True)
@@ -185,7 +171,6 @@ class MainWindow(QMainWindow):
         dock.refresh_title()
 
     def show_bars(self, on: bool) -> None:
-        """Show or hide the toolbars."""
         for bar in self.findChildren(QToolBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
             bar.setVisible(on)
 
@@ -210,11 +195,7 @@ class MainWindow(QMainWindow):
 
     def focus_picture(self) -> None:
         """Move the keyboard focus to the picture of the policy, if it is visible."""
-        kinds = ((False, False), (True, False), (False, True))
-        pictures = (
-            arrangement(layout_for(language, recorded=recorded), language=language).picture
-            for language, recorded in kinds
-        )
+        pictures = (arrangement(name, language=False).picture for name in (BANDIT, LANGUAGE, RECORDED))
         seen = [name for name in pictures if in_window(self.docks[name])]
         if seen:
             self.panels[seen[0]].focus_picture()

@@ -49,9 +49,9 @@ class PictureRoom(QObject):
     def _share(self) -> None:
         """Adjust the height once the docks are laid out, depending on whether a large panel is in front."""
         large = next((dock for dock in self._docks.values() if self._is_large(dock)), None)
-        below = None if large is None else self._dock_below(large)
+        below = None if large is None else self._next_dock(large, 1)
         if self._large is not None and self._below is not None and large is None and in_window(self._below):
-            front = self._dock_above(self._below)
+            front = self._next_dock(self._below, -1)
             if front is not None and self._below.height() < self._before:
                 self._resize(front, self._below, self._before)
             self._large = self._below = None
@@ -89,11 +89,8 @@ class PictureRoom(QObject):
     def _is_docked(dock: Dock) -> bool:
         return in_window(dock) and not dock.isFloating()
 
-    def _dock_below(self, dock: Dock) -> Dock | None:
-        """Return the next dock in the same column."""
-        under = [d for d in self._docks.values() if self._is_docked(d) and d.x() == dock.x() and d.y() > dock.y()]
-        return min(under, key=lambda d: d.y(), default=None)
-
-    def _dock_above(self, dock: Dock) -> Dock | None:
-        over = [d for d in self._docks.values() if self._is_docked(d) and d.x() == dock.x() and d.y() < dock.y()]
-        return max(over, key=lambda d: d.y(), default=None)
+    def _next_dock(self, dock: Dock, way: int) -> Dock | None:
+        """Return the next dock in the same column: below (1) or above (-1)."""
+        column = [d for d in self._docks.values() if self._is_docked(d) and d.x() == dock.x()]
+        further = [d for d in column if (d.y() - dock.y()) * way > 0]
+        return min(further, key=lambda d: d.y() * way, default=None)

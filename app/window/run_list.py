@@ -44,8 +44,6 @@ def description(run: RunHandle) -> str:
 
 
 class _Line(QStyledItemDelegate):
-    """Delegate that draws a run's title and description on one line."""
-
     def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:
         super().initStyleOption(option, index)
         more = index.data(DESCRIPTION)
@@ -83,7 +81,6 @@ class RunList(CalmBox):
         painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
 
     def describe(self) -> None:
-        """Update the descriptions of all runs."""
         for place, run in enumerate(self._runs):
             text = description(run)
             self.setItemData(place, text, DESCRIPTION)

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from PySide6.QtCore import QByteArray
 from PySide6.QtWidgets import QMainWindow
 
-from app.window.docks import Dock, empty_tab_bars, show_tab_bars
-from app.window.separators import delete_lost_separators
+from app.window.docks import Dock, delete_lost_separators, empty_tab_bars, show_tab_bars
 
 
 def put_back(window: QMainWindow, docks: Mapping[str, Dock], state: QByteArray) -> bool:
@@ -40,7 +39,6 @@ class SavedDocks:
 
     @property
     def lent(self) -> bool:
-        """Whether a borrower has rearranged the window."""
         return bool(self._with)
 
     def borrow(self, who: str) -> None:

@@ -71,7 +71,6 @@ class Status(Label):
         """Show the progress of a long update, or none.
 
         Args:
-            progress: progress of the current update; None if there is none.
             computing: whether updates are being computed; after a long one, space for the next message is kept.
         """
         text = ""

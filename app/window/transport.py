@@ -275,7 +275,6 @@ class Transport(QToolBar):
         self._player.set_length(LENGTHS[index][1])
 
     def apply_style(self, scale: float) -> None:
-        """Set the scale, with icons as large as the text."""
         self._margin = round(MARGIN * scale)
         self._fitted = None
         self._above = round(ABOVE * scale)
@@ -365,7 +364,6 @@ class Transport(QToolBar):
 
     @Slot()
     def refresh(self) -> None:
-        """Update the status, the list of runs, and the boxes for the player's speed and number of updates."""
         self._show_waiting()
         self._fitted = None
         self._keep_run_width()

@@ -267,7 +267,7 @@ def _as_at_a_start(driver: Driver, anew: Sequence[str]) -> None:
     window.show()
     window.activateWindow()
     _put_docks_back(driver)  # before the panels are removed, since a visible panel would be created again at once
-    _let_go(window, [id for id in window.panels.made if id in anew or not window.panels.specs[id].eager])
+    _let_go(window, [id for id in window.panels if id in anew or not window.panels.specs[id].eager])
     _draw_until_docks_stand(driver)
 
 
@@ -308,7 +308,7 @@ def _let_go(window: MainWindow, panels: Sequence[str]) -> None:
     The others are created when they are first shown.
     """
     for id in panels:
-        panel = window.panels.made.pop(id)
+        panel = window.panels.pop(id)
         panel.dispose()
         window.docks[id].release()
         window.docks[id].panel = None

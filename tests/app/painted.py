@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 from xml.etree import ElementTree
 
+import numpy as np
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QPoint, QPointF, QRect, QRectF
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QRegion, QTransform
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QWidget
 
+from app.plotting.bar_chart import BarChart
 from app.plotting.export import plain
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -59,3 +61,8 @@ def _word(group: ElementTree.Element, text: ElementTree.Element) -> PaintedWord:
     box = QRectF(at.x(), at.y() - metrics.ascent(), wide, metrics.height())
     grown = (place.m11() ** 2 + place.m12() ** 2) ** 0.5
     return PaintedWord((text.text or "").strip(), pixels * grown, place.mapRect(box))
+
+
+def heights_of(chart: BarChart) -> dict[str, np.ndarray]:
+    """Return the heights (n,) of every series of a bar chart, by its name."""
+    return {series.name: series.heights for series in chart.picture.series}

@@ -105,9 +105,9 @@ def test_a_png_has_the_size_and_the_colours_asked_for(run: Path, tmp_path: Path,
     export(run, "--panel", "policy-bars", "--out", out, "--size", "900x400", "--theme", theme.name, "--step", 12)
     image = QImage(str(out))
     assert (image.width(), image.height()) == (900, 400)
-    assert image.pixelColor(2, 2).name().upper() == theme.ground
+    assert image.pixelColor(2, 2).name().upper() == theme.hex("ground")
     seen = {image.pixelColor(x, y).name().upper() for x in range(0, 900, 3) for y in range(0, 400, 3)}
-    assert theme.policy in seen
+    assert theme.hex("policy") in seen
 
 
 def test_an_svg_holds_lines_and_words_and_a_caption(run: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtGui import QFont, QResizeEvent
 from PySide6.QtWidgets import QLineEdit, QProgressBar, QPushButton, QWidget
 
-from app.boxes import across, down
+from app.boxes import across, down, plain_scroll_area
 from app.experiments.computed_on import ComputedOnField, menu_button
 from app.experiments.controller import ExperimentResults
 from app.experiments.sweep.grid_axis import GridAxis, name
@@ -18,7 +18,6 @@ from app.experiments.sweep.views import FINAL, FRONTIER, HEAT, NAMES, SIDE, TRAI
 from app.jobs.computed_on import ComputedOn
 from app.theme.labels import Label, plain_tip
 from app.theme.reasons import allow
-from app.theme.scroll_area import plain_scroll_area
 from app.theme.tokens import Theme
 from app.widgets.calm import CalmSlider
 from app.widgets.combo import choice_box, fill

@@ -11,7 +11,7 @@ from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
-from app.boxes import down
+from app.boxes import down, plain_scroll_area
 from app.panels.controls.further import FurtherSettings, muted
 from app.panels.controls.kinds import KINDS, PARTS, applies, described_model
 from app.panels.controls.own_prompts import with_prompt_file
@@ -21,7 +21,6 @@ from app.panels.controls.restraints import Restrainable, Restraints, control_und
 from app.panels.controls.row import Row
 from app.panels.controls.rows import NumberRow, setting_row
 from app.theme.labels import Label, wrapped_tip
-from app.theme.scroll_area import plain_scroll_area
 from app.widgets.calm import CalmBox
 from app.widgets.panel import Panel
 from app.widgets.scale import shown

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QPushButton, QStackedLayout, QWidget
 
-from app.boxes import across, divided, down
+from app.boxes import across, divided, down, plain_scroll_area
 from app.panels.evolution.dial import RightDial
 from app.panels.evolution.evolution_words import story, tally, tally_in_fewer_words, what_to_watch
 from app.panels.evolution.row_painter import RowsPicture
@@ -14,7 +14,6 @@ from app.panels.evolution.rows import EvolutionRows
 from app.panels.evolution.task_chips import TaskChips
 from app.theme.labels import EmptyLabel, Label, plain_tip
 from app.theme.painted_text import PaintedText
-from app.theme.scroll_area import plain_scroll_area
 from app.theme.tokens import Theme
 from app.widgets.panel import Panel
 from app.workspace.answers import GLYPHS, watched

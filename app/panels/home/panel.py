@@ -9,13 +9,12 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QPushButton, QWidget
 
-from app.boxes import across, down
+from app.boxes import across, down, plain_scroll_area
 from app.jobs.runner import Runner
 from app.panels.home.card import RunCard
 from app.panels.home.door import DoorButton
 from app.panels.home.previews import Previews, previews
 from app.theme.labels import Label
-from app.theme.scroll_area import plain_scroll_area
 from app.widgets.door import Door
 from app.widgets.panel import Panel
 from app.widgets.wrap import Wrap

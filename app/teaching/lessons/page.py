@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QWidget
 
-from app.boxes import across, down
+from app.boxes import across, down, plain_scroll_area
 from app.clock import Timer
 from app.teaching.lessons.bar import LessonBar
 from app.teaching.lessons.ending import Ending, homework_button
@@ -16,7 +16,6 @@ from app.teaching.lessons.player import LessonPlayer
 from app.teaching.lessons.prediction import Placed, PredictionBox
 from app.teaching.lessons.text import LessonText
 from app.theme.labels import Label
-from app.theme.scroll_area import plain_scroll_area
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.errors import SettingsError

@@ -98,9 +98,9 @@ def test_a_picture_in_another_look_is_drawn_beside_the_window(driver: Driver, tm
     assert driver.messages[-1] == f"{tmp_path / 'bars.png'} holds the picture of “Policy π(a)”."
     image = QImage(str(tmp_path / "bars.png"))
     assert (image.width(), image.height()) == (1000, 500)
-    assert image.pixelColor(2, 2).name().upper() == DARK.ground
+    assert image.pixelColor(2, 2).name().upper() == DARK.hex("ground")
     seen = {image.pixelColor(x, y).name().upper() for x in range(0, 1000, 4) for y in range(0, 500, 4)}
-    assert DARK.policy in seen and LIGHT.policy not in seen
+    assert DARK.hex("policy") in seen and LIGHT.hex("policy") not in seen
 
 
 @pytest.mark.parametrize("name", ["metrics", "pipeline", "policy_bars", "training_history", "step_detail", "controls"])

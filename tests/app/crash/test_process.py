@@ -77,7 +77,7 @@ def test_event_handlers_that_fail_in_one_call_of_qt_are_all_reported(tmp_path: P
         """
         from typing import Generic, TypeVar
         from PySide6.QtWidgets import QApplication, QWidget
-        from app.crash.handlers import report_exceptions
+        from app.crash.hooks import report_exceptions
         from app.crash.hooks import CrashHooks
         application, hooks = QApplication([]), CrashHooks()
         hooks.install()

@@ -124,7 +124,7 @@ def texts(widget: QWidget) -> Iterator[tuple[str, str]]:
         labels = [lane.y.label for lane in picture.lanes if lane.y is not None]
         yield from (("axis", text) for text in (picture.label, picture.x_label or "", *labels))
     if isinstance(widget, Plot):
-        yield from (("axis", scale.label) for scale in (widget.x_scale, widget.y_scale))
+        yield from (("axis", scale.label) for scale in (widget.frame.x, widget.frame.y))
     if isinstance(widget, QAbstractItemView) and not isinstance(widget, QHeaderView) and read_whole(widget):
         yield from (("cell", text) for text in cells(widget))
     if isinstance(widget, QMenu):

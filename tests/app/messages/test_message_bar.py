@@ -12,7 +12,8 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.crash.hooks import CrashReport
-from app.messages.message_bar import MOST, BarAction, Message, MessageBar, Severity
+from app.messages.message import BarAction, Message, Severity
+from app.messages.message_bar import MOST, MessageBar
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ from grpo_core import learners
 from grpo_core.config import BanditTask, Settings
 from tests.app.conftest import Driver
 from tests.app.geometry import losses
-from tests.app.painted import painted_words
+from tests.app.painted import heights_of, painted_words
 
 pytestmark = pytest.mark.one_window
 
@@ -66,7 +66,7 @@ def pictured(
 
 def test_the_change_and_the_samples_are_those_of_the_record(driver: Driver) -> None:
     driver.run(3)
-    step, heights = driver.program.workspace.view.step.step, bars(driver).plot.heights
+    step, heights = driver.program.workspace.view.step.step, heights_of(bars(driver).plot)
     assert step is not None
     before, after = np.exp(step.distribution(0)[0]), np.exp(step.distribution(step.passes)[0])  # type: ignore[index]
     assert heights["change"] == pytest.approx(after - before)
@@ -93,7 +93,7 @@ def test_before_and_after_can_stand_side_by_side(driver: Driver, scale: float) -
 def test_the_largest_change_of_the_first_update_fills_more_than_half_of_its_side(driver: Driver) -> None:
     driver.run(1)
     plot = bars(driver).plot
-    largest = np.abs(plot.heights["change"]).max()
+    largest = np.abs(heights_of(plot)["change"]).max()
     assert largest > 0
     assert largest >= 0.5 * plot.ranges["change"][1]
 
@@ -119,14 +119,14 @@ def test_the_scales_do_not_move_while_the_stages_of_an_update_are_walked(driver:
 def test_a_reward_is_dragged_in_every_task_and_the_run_goes_on(driver: Driver, landscape: str) -> None:
     driver.program.run_manager.new_run(Settings(task=BanditTask(landscape=landscape)))
     driver.run(2)
-    before, editing = bars(driver).plot.heights["reward"], driver.program.workspace.editing
+    before, editing = heights_of(bars(driver).plot)["reward"], driver.program.workspace.editing
     bars(driver).plot.dragged.emit(1, 0.93, 1)
     driver.settle()
     assert editing.settings.bandit.landscape == "custom"
     assert editing.pending == {}
     expected = before.copy()
     expected[1] = 0.93
-    assert bars(driver).plot.heights["reward"] == pytest.approx(expected)
+    assert heights_of(bars(driver).plot)["reward"] == pytest.approx(expected)
     driver.run(1)
     step = driver.program.workspace.view.step.step
     assert driver.head == 3 and step is not None
@@ -141,7 +141,7 @@ def test_tasks_without_a_reward_of_single_actions_have_no_lane_for_it(driver: Dr
     driver.program.run_manager.new_run(Settings(task=BanditTask(landscape=landscape)))
     driver.run(1)
     plot = bars(driver).plot
-    assert "reward" not in plot.heights
+    assert "reward" not in heights_of(plot)
     before = driver.program.workspace.editing.settings
     plot.dragged.emit(1, 0.5, 1)
     assert driver.program.workspace.editing.settings == before

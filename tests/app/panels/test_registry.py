@@ -47,7 +47,7 @@ def test_every_panel_can_be_shown_and_bears_the_name_of_its_row(driver: Driver) 
 
 
 def test_panels_behind_tabs_are_made_when_they_are_first_seen(driver: Driver) -> None:
-    made = driver.program.window.panels.made
+    made = driver.program.window.panels
     assert {spec.id for spec in PANELS if spec.eager} <= made.keys()
     late = [spec for spec in DOCKED if not spec.eager and spec.id not in made]
     assert late
@@ -56,7 +56,7 @@ def test_panels_behind_tabs_are_made_when_they_are_first_seen(driver: Driver) ->
 
 
 def test_the_first_screen_creates_no_panel_that_it_hides(driver: Driver) -> None:
-    made = driver.program.window.panels.made
+    made = driver.program.window.panels
     before = {*made}
     driver.program.doors.show_home()
     assert {*made} - before == {HOME.id}

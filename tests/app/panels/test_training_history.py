@@ -64,7 +64,7 @@ def test_rewards_above_one_fit_the_axis(driver: Driver) -> None:
     driver.run(4)
     panel = driver.program.window.panels.of(TRAINING_HISTORY)
     unit = panel.charts[0]
-    assert (unit.y_scale.low, unit.y_scale.high) == (0, 1)
+    assert (unit.frame.y.low, unit.frame.y.high) == (0, 1)
     run = driver.program.workspace.run
     assert run is not None
     last = run.step(run.head)

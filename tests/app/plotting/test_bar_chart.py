@@ -18,7 +18,7 @@ from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import STYLES, BarPicture, BarSeries, Lane, side_by_side
 from app.plotting.bar_painter import notes_of
 from app.plotting.export import Paper, drawn
-from app.plotting.lane_ground import x_ticks
+from app.plotting.lane_painter import x_ticks
 from app.plotting.plot import Plot
 from app.plotting.twin_stack import TwinStack
 from app.theme.tokens import DARK, LIGHT, Theme

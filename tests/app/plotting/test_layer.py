@@ -9,7 +9,7 @@ from PySide6.QtSvg import QSvgGenerator
 from pytestqt.qtbot import QtBot
 
 from app.plotting.bar_chart import BarChart
-from app.plotting.lane_ground import paint_ground
+from app.plotting.lane_painter import paint_ground
 from app.plotting.layer import Layer
 from app.theme.tokens import DARK
 from tests.app.plotting.test_lane_chart import TWO, chart, lane, lanes

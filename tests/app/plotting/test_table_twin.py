@@ -11,10 +11,10 @@ from PySide6.QtWidgets import QStyledItemDelegate
 from pytestqt.qtbot import QtBot
 
 from app.plotting.numbers import Missing
+from app.plotting.plot import SeriesRows
 from app.plotting.pyramid import Pyramid
 from app.plotting.table_model import SORT_LIMIT, Column, TableModel
 from app.plotting.table_twin import TableTwin
-from app.plotting.twin_rows import SeriesRows
 from app.theme.tokens import DARK, LIGHT
 from tests.app.painted import painted_words
 

@@ -137,13 +137,6 @@ def test_recent_files_are_few_and_the_newest_first() -> None:
     assert len(preferences.recent) == RECENT == len(set(preferences.recent))
 
 
-def test_zoom_moves_in_tenths_and_stops_at_the_limits() -> None:
-    assert Preferences().zoomed(1).scale == 1.1
-    assert Preferences(scale=2.5).zoomed(1).scale == 2.5
-    assert Preferences(scale=0.8).zoomed(-1).scale == 0.8
-    assert Preferences(scale=2.0).zoomed(0).scale == 1.0
-
-
 def test_every_offered_speed_is_allowed_and_a_bad_value_is_refused_with_words() -> None:
     for speed in SPEEDS:
         assert Preferences(speed=speed).speed == speed

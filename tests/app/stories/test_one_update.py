@@ -59,10 +59,10 @@ class Witness(QObject):
             return
         self._last = step
         self.frames += 1
-        drawn = {name: panel.place_drawn for name, panel in panels.made.items() if in_window(panel)}
+        drawn = {name: panel.place_drawn for name, panel in panels.items() if in_window(panel)}
         if len({*drawn.values()} - {None}) > 1:
             self._note(step, f"panels drew different places: {drawn}")
-        self._compare(step, {name: panel for name, panel in panels.made.items() if in_window(panel)})
+        self._compare(step, {name: panel for name, panel in panels.items() if in_window(panel)})
 
     def _note(self, step: int, text: str) -> None:
         self.disagreements.append(f"update {step}: {text}")

@@ -97,7 +97,7 @@ PLOTS = ("pyqtgraph", "app.panels.policy_bars", "app.panels.training_history", "
 
 @pytest.mark.parametrize("first", [True, False], ids=["first screen", "a run"])
 def test_the_first_frame_imports_and_creates_only_what_it_shows(tmp_path: Path, first: bool) -> None:
-    shown = "import sys; print('made', *self.window.panels.made, 'modules', *sys.modules)"
+    shown = "import sys; print('made', *self.window.panels, 'modules', *sys.modules)"
     output, _ = started(tmp_path, *(() if first else ("--new",)), begin=shown)
     (line,) = (line for line in output.splitlines() if line.startswith("made "))
     made, _, modules = line.removeprefix("made ").partition(" modules ")

@@ -127,7 +127,7 @@ def test_a_constant_on_all_rewards_breaks_plain_reinforce(driver: Driver, race: 
     assert cell(race, "REINFORCE", "wrong") > wrong + 0.1
     assert cell(race, "REINFORCE", "stuck") > 0.5
     assert cell(race, GRPO, "reward") - 10 == pytest.approx(before[GRPO], abs=1e-6)
-    assert (race.plot.y_scale.low, race.plot.y_scale.high) == (10.0, 11.0)
+    assert (race.plot.frame.y.low, race.plot.frame.y.high) == (10.0, 11.0)
 
 
 @pytest.mark.long

@@ -18,6 +18,7 @@ from grpo_core.questions import Replay, Replayed
 from grpo_core.runs.run_file import RunWriter
 from grpo_core.what_if import in_force, wanted_by, what_if
 from tests.app.conftest import Driver
+from tests.app.painted import heights_of
 from tests.app.stories.hands import activate, panel, press, type_into
 from tests.core.lm_steps import lm_run, lm_step
 
@@ -85,8 +86,8 @@ def test_other_presets_are_chosen_with_the_arrows_and_end_in_another_policy(band
     assert np.array_equal(here.picture.views[1].step.logp, next(run).logp)
     plots = here.batch.policies.twins
     assert step.dist_logp is not None
-    assert np.array_equal(plots[0].plot.heights["now"], np.exp(step.dist_logp[-1])[0])
-    assert np.array_equal(plots[1].plot.heights["now"], np.exp(here.picture.views[1].step.dist_logp[-1])[0])
+    assert np.array_equal(heights_of(plots[0].plot)["now"], np.exp(step.dist_logp[-1])[0])
+    assert np.array_equal(heights_of(plots[1].plot)["now"], np.exp(here.picture.views[1].step.dist_logp[-1])[0])
     assert "Every token weighs the same: all completions have one length" in here.notes.text()
     assert here.header.ask.isHidden()
     assert "under Dr. GRPO differs in its settings: Standard deviation σ: sample → none" in here.accessibleDescription()

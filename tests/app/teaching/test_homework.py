@@ -14,6 +14,7 @@ from app.teaching.export.homework import main
 from app.teaching.lessons.own import lesson_called, template
 from grpo_core.teaching.homework import Homework, read_homework
 from tests.app.conftest import Driver
+from tests.app.painted import heights_of
 from tests.app.teaching.lessons.hands import Pupil
 
 pytestmark = pytest.mark.one_window
@@ -114,7 +115,7 @@ def test_forty_files_of_which_ten_are_bad_become_one_table_and_a_window_shows_th
     )
     driver.settle()
     assert [shown.question.itemText(n) for n in range(2)] == ["build_group, step 2", "build_group, step 3"]
-    assert shown.chart.heights == {"predicted": [16.0], "of them right": [0.0]}, "everybody has put the mark at 1"
+    assert heights_of(shown.chart) == {"predicted": [16.0], "of them right": [0.0]}, "everybody has put the mark at 1"
     shown.question.setCurrentIndex(1)
     shown.question.activated.emit(1)
     driver.settle()

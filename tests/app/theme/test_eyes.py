@@ -77,5 +77,5 @@ def test_without_any_colour_signs_lines_and_fillings_still_tell(driver: Driver) 
     assert len(history.charts) == 3
     for chart in history.charts:
         drawn = [curve for curve in chart.curves if curve.isVisible()]
-        told = {(curve.cue.line, curve.label) for curve in drawn}
+        told = {(curve.opts["pen"].style(), curve.label) for curve in drawn}
         assert len(told) == len(drawn) > 1, "a line style, or the name at the end of the line"

@@ -13,9 +13,10 @@ from pytestqt.qtbot import QtBot
 
 from app.theme.look import CHOICES, Look, apply, choose
 from app.theme.stylesheet import stylesheet
-from app.theme.tokens import CONTRAST, CUES, DARK, LIGHT, PROJECTOR, SAME_AS, THEMES, TOKENS, Theme, contrast
+from app.theme.tokens import COLOURS, CONTRAST, DARK, HOLLOW, LIGHT, LINES, PROJECTOR, SAME_AS, THEMES, Theme, contrast
 
-MARKS = (*sorted(CUES), "selection")
+MEANINGS = {"policy", "push_up", *HOLLOW, *LINES}
+MARKS = (*sorted(MEANINGS), "selection")
 TOGETHER = (
     *itertools.combinations(("policy", "reward", "kl", "entropy"), 2),
     *itertools.product(("push_down",), ("policy", "reward", "kl", "entropy", "reference")),
@@ -77,16 +78,16 @@ def test_colours_that_meet_are_told_apart(theme: Theme, eye: str) -> None:
 
 
 def test_meanings_that_share_a_colour_differ_by_another_cue() -> None:
-    by_colour = itertools.groupby(sorted(CUES, key=LIGHT.hex), key=LIGHT.hex)
+    by_colour = itertools.groupby(sorted(MEANINGS, key=LIGHT.hex), key=LIGHT.hex)
     for _, names in by_colour:
-        cues = [CUES[name] for name in names if name != "push_up"]
-        assert len({(cue.line, cue.filled) for cue in cues}) == len(cues)
+        cues = [(LINES.get(name), name in HOLLOW) for name in names if name != "push_up"]
+        assert len(set(cues)) == len(cues)
 
 
 def test_an_unknown_meaning_is_refused_with_those_there_are() -> None:
     with pytest.raises(KeyError, match=r"no colour is called 'bogus'.*reward"):
         LIGHT.colour("bogus")
-    assert all(LIGHT.colour(name).isValid() for name in TOKENS | SAME_AS.keys())
+    assert all(LIGHT.colour(name).isValid() for name in COLOURS.keys() | SAME_AS.keys())
 
 
 def test_text_on_a_faint_tint_is_that_of_the_ground() -> None:

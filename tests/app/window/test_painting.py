@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyqtgraph as pg
 import pytest
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QFocusEvent, QImage, QPainter, QPaintEvent, QRegion
@@ -16,7 +17,6 @@ from PySide6.QtWidgets import QApplication, QLabel, QWidget
 
 from app.panels.history_chart import HistoryChart
 from app.plotting.bar_chart import BarChart
-from app.plotting.canvas import Canvas
 from app.theme.painted_ahead import PaintedAhead
 from app.widgets.panel import Panel, in_window
 from app.workspace import frame
@@ -65,7 +65,7 @@ def begin(driver: Driver, step: int) -> None:
 
 def places(driver: Driver) -> list[object]:
     """Return what the visible panels have drawn."""
-    made = driver.program.window.panels.made.values()
+    made = driver.program.window.panels.values()
     return [panel.place_drawn for panel in made if in_window(panel) and panel.place_drawn is not None]
 
 
@@ -76,7 +76,7 @@ def test_nothing_is_painted_in_any_window_before_all_panels_have_drawn(
     monkeypatch.setattr(frame, "SLICE_MS", 0.0)  # one part in each slice
     program.window.docks["step_detail"].setFloating(True)
     going_on.settle()
-    going_on.qtbot.waitUntil(lambda: not program.window.paints_later)
+    going_on.qtbot.waitUntil(lambda: not program.window.painting.due)
     shown: list[Panel] = [program.window.panels[name] for name in ("policy_bars", "step_detail")]
     paints, slices = Paints(program.window.panels["policy_bars"], *shown[1].findChildren(QWidget)), 0
     assert shown[0].window() is not shown[1].window()
@@ -89,7 +89,7 @@ def test_nothing_is_painted_in_any_window_before_all_panels_have_drawn(
         QApplication.processEvents()
         slices += 1
     assert slices > 5
-    going_on.qtbot.waitUntil(lambda: not program.window.paints_later)
+    going_on.qtbot.waitUntil(lambda: not program.window.painting.due)
     assert shown[1].window() in paints.windows
     assert len(set(places(going_on))) == 1
     paints.deleteLater()
@@ -122,7 +122,7 @@ def shown_after(driver: Driver, step: int) -> QImage:
     program = driver.program
     begin(driver, step)
     program.workspace.complete_frame()
-    driver.qtbot.waitUntil(lambda: not program.window.paints_later)
+    driver.qtbot.waitUntil(lambda: not program.window.painting.due)
     QApplication.processEvents()  # what has changed in the window since
     buffer = program.window.backingStore()
     buffer.beginPaint(QRegion(0, 0, 1, 1))
@@ -154,7 +154,7 @@ def test_a_widget_painted_ahead_paints_itself_again_only_if_it_has_changed_since
     elif changed == "moved":
         panel_below = program.window.panels["policy_bars"]
         panel_below.move(panel_below.pos() + QPoint(3, 0))
-    going_on.qtbot.waitUntil(lambda: not program.window.paints_later)
+    going_on.qtbot.waitUntil(lambda: not program.window.painting.due)
     assert painted == ([] if changed is None else [chart])
     painted.clear()
     chart.grab()  # not the window's buffer
@@ -166,14 +166,14 @@ def test_a_plot_painted_ahead_is_not_painted_again(going_on: Driver, monkeypatch
     plot = program.window.panels["training_history"].findChild(HistoryChart)
     begin(going_on, 3)
     program.workspace.complete_frame()
-    painted, original = list[Canvas](), Canvas.paintEvent
+    painted, original = list[QWidget](), pg.GraphicsView.paintEvent
 
-    def paint(self: Canvas, event: QPaintEvent) -> None:
+    def paint(self: QWidget, event: QPaintEvent) -> None:
         painted.append(self)
         original(self, event)
 
-    monkeypatch.setattr(Canvas, "paintEvent", paint)
-    going_on.qtbot.waitUntil(lambda: not program.window.paints_later)
+    monkeypatch.setattr(pg.GraphicsView, "paintEvent", paint)
+    going_on.qtbot.waitUntil(lambda: not program.window.painting.due)
     assert plot not in painted
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QPushButton, QWidget
 
-from app.boxes import across, down
+from app.boxes import across, down, plain_scroll_area
 from app.theme.labels import Label, plain_tip
 from app.theme.reasons import allow
-from app.theme.scroll_area import plain_scroll_area
 from app.trainers.examination import examination_of
 from app.trainers.panels.diagnosis.card import FindingCard
 from app.trainers.panels.diagnosis.report import Entry, entries, status

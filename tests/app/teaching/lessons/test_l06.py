@@ -13,6 +13,7 @@ from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.teaching.lessons import LessonStep
 from grpo_core.teaching.lessons.experiments.group_sizes import SIZES, last_rewards, left_by_own_mean, silent, tried
+from tests.app.painted import heights_of
 from tests.app.teaching.lessons.hands import Pupil
 
 pytestmark = pytest.mark.one_window
@@ -91,11 +92,11 @@ def test_the_budget_is_switched_by_keyboard(pupil: Pupil) -> None:
         picture.buttons[kind].setFocus(Qt.FocusReason.TabFocusReason)
         pupil.press(Key.Key_Space)
         hidden, there = PARTS[kind].name, PARTS[other].name
-        assert np.isnan(plot.heights[hidden]).all()
+        assert np.isnan(heights_of(plot)[hidden]).all()
         medians = [np.median(last_rewards(picture.runs(other)[size])) for size in SIZES]
-        assert plot.heights[there] == pytest.approx(medians)
+        assert heights_of(plot)[there] == pytest.approx(medians)
         pupil.press(Key.Key_Space)
-        assert not np.isnan(plot.heights[hidden]).any()
+        assert not np.isnan(heights_of(plot)[hidden]).any()
 
 
 def test_a_task_without_rewards_of_its_actions_says_so(pupil: Pupil) -> None:

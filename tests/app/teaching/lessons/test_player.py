@@ -14,8 +14,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from app.panel_registry import lesson_panels
 from app.teaching.lessons.catalogue import lessons
 from app.teaching.lessons.prediction import lesson_of
-from app.window.docks import Dock
-from app.window.separators import NAME
+from app.window.docks import SEPARATOR, Dock
 from app.workspace.cursor import Stage
 from grpo_core.breakpoints import Breakpoint
 from grpo_core.config import Settings, language_settings
@@ -109,7 +108,7 @@ def test_lessons_opened_and_closed_leave_no_separators_behind(pupil: Pupil) -> N
 
     def separators() -> int:
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-        return len(pupil.driver.program.window.findChildren(QWidget, NAME))
+        return len(pupil.driver.program.window.findChildren(QWidget, SEPARATOR))
 
     found = []
     for lesson in ("one_update", "build_group", "one_update", "build_group"):

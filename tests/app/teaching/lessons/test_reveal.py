@@ -18,6 +18,7 @@ from app.teaching.lessons.picture import between_bars, between_lines
 from app.teaching.lessons.prediction import Placed
 from app.teaching.lessons.reveal import CHANGE_SECONDS, FILM_SECONDS, Reveal
 from tests.app.geometry import pixel_at
+from tests.app.painted import heights_of
 from tests.app.teaching.lessons.hands import Pupil
 from tests.app.teaching.lessons.held import lesson_of
 
@@ -85,7 +86,7 @@ def test_the_first_lesson_climbs_past_the_ghost_that_was_dragged_in_the_picture(
     box = pupil.page.prediction.input
     assert isinstance(box, Value)
     assert box.guess == pytest.approx(0.5, abs=0.02)
-    assert chart.heights["your prediction"][6] == pytest.approx(0.5, abs=0.02)
+    assert heights_of(chart)["your prediction"][6] == pytest.approx(0.5, abs=0.02)
     player.reveal.moves, player.reveal.ticks.clock = True, clock
     QTest.keyClick(box, Qt.Key.Key_Return)
     pupil.driver.qtbot.waitUntil(lambda: player.reveal.playing)
@@ -93,18 +94,18 @@ def test_the_first_lesson_climbs_past_the_ghost_that_was_dragged_in_the_picture(
     for ms in (0, 500 * FILM_SECONDS):
         clock.advance(ms)
         pupil.driver.settle()
-        heights.append(float(chart.heights["now"][6]))
+        heights.append(float(heights_of(chart)["now"][6]))
         assert not pupil.page.text.isVisible(), "no text during motion"
         assert not pupil.page.prediction.result.isVisible()
     assert pupil.driver.program.workspace.cursor.step == 25
     pupil.press(Qt.Key.Key_Right)  # whoever has seen enough
     assert not player.reveal.playing
-    heights.append(float(chart.heights["now"][6]))
+    heights.append(float(heights_of(chart)["now"][6]))
     assert heights[0] == pytest.approx(0.1)
     assert heights[0] < heights[1] < heights[2]
     assert player.place == 1
     assert pupil.page.prediction.result.text().startswith("Not this time.")
-    assert chart.heights["your prediction"][6] == pytest.approx(0.5, abs=0.02)
+    assert heights_of(chart)["your prediction"][6] == pytest.approx(0.5, abs=0.02)
     assert chart.mapTo(pupil.driver.program.window, QPoint()).x() >= 0
 
 
@@ -113,7 +114,7 @@ def test_a_picture_changes_into_its_answer(pupil: Pupil) -> None:
     pupil.walk_to(2)
     player, clock = pupil.lesson_player, ManualClock()
     chart = pupil.picture.ghosts[0]
-    before = chart.heights["Advantages"].copy()  # type: ignore[attr-defined]
+    before = heights_of(chart)["Advantages"].copy()  # type: ignore[arg-type]
     player.reveal.moves, player.reveal.ticks.clock = True, clock
     box = pupil.page.prediction.input
     assert isinstance(box, Value)
@@ -122,10 +123,10 @@ def test_a_picture_changes_into_its_answer(pupil: Pupil) -> None:
     pupil.driver.qtbot.waitUntil(lambda: player.reveal.playing)
     clock.advance(500 * CHANGE_SECONDS)
     pupil.driver.settle()
-    half = chart.heights["Advantages"].copy()  # type: ignore[attr-defined]
+    half = heights_of(chart)["Advantages"].copy()  # type: ignore[arg-type]
     clock.advance(500 * CHANGE_SECONDS)
     pupil.driver.settle()
-    after = chart.heights["Advantages"]  # type: ignore[attr-defined]
+    after = heights_of(chart)["Advantages"]  # type: ignore[arg-type]
     assert half == pytest.approx((before + after) / 2, abs=1e-6)
     assert after[-1] == pytest.approx(2.474, abs=0.001)
 

@@ -157,7 +157,7 @@ def test_the_history_counts_as_the_trainer_does_and_again_as_we_do_for_a_run_of_
     run = opened(driver, DATA / "grpo")
     driver.program.window.show_panel(COMPLETIONS)  # the diagnosis takes most of the middle
     chart = driver.program.window.panels.of(TRAINING_HISTORY).charts[0]
-    driver.qtbot.waitUntil(lambda: chart.x_scale.label == "trainer's step")  # once it has the room for it
+    driver.qtbot.waitUntil(lambda: chart.frame.x.label == "trainer's step")  # once it has the room for it
     assert chart.frame.x_ticks() == [(1.0, "2"), (2.0, "4")]
     number_of = chart.frame.number_of
     assert number_of is not None and number_of(3) is None, "there is no third update"

@@ -51,7 +51,7 @@ def test_rewards_of_another_trainer_have_an_axis_that_shows_how_they_change(work
         for curve in chart.curves:
             curve.setVisible(curve.key in shown)
         chart.refresh()
-        assert chart.y_scale == scale
+        assert chart.frame.y == scale
     panel.deleteLater()
 
 
