@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QStackedLayout, QWidget
 
-from app.boxes import divided, down
+from app.boxes import divided, down, plain_scroll_area
 from app.jobs.runner import Poll, Runner
 from app.panels.what_if import numbers
 from app.panels.what_if.batch_view import BatchView
@@ -21,7 +21,6 @@ from app.panels.what_if.what_if_words import description, differing, headline
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import EmptyLabel, Label
 from app.theme.reasons import allow
-from app.theme.scroll_area import plain_scroll_area
 from app.widgets.panel import Panel
 from app.workspace.cursor import Stage
 from app.workspace.prepared import LARGE_TOKENS
