@@ -188,7 +188,9 @@ def test_a_comparison_at_twice_the_size_loses_nothing_and_scrolls_nothing_sidewa
         assert min(shown.views.kl.height(), shown.choices.second.height()) > 90
     else:
         assert shown.table.isVisible() and not shown.batch.isVisible()
-        shown.header.shown.emit("policy")
+        box = shown.header.shows
+        box.setCurrentIndex(box.findData("policy"))
+        box.activated.emit(box.currentIndex())
         driver.settle()
         assert shown.batch.isVisible() and not shown.table.isVisible()
         assert losses(shown) == []
