@@ -132,6 +132,7 @@ class TrainingHistoryPanel(Panel):
         pinned = [one.series for one in self.pinned(view) if one not in self.hidden]
         drawn = tuple(trial for trial in view.trials if trial.shown)
         marks = np.array([first for first, _ in view.run.changes[1:]], dtype=float)
+        sentence = EMPTY  # in the first of the plots alone
         for chart, twin in zip(self.charts, self.twins, strict=True):
             wanted = self.choice.wanted(chart.names)
             twin.setVisible(bool(wanted))
@@ -141,7 +142,7 @@ class TrainingHistoryPanel(Panel):
             for curve in chart.curves:
                 curve.setVisible(curve.key in wanted)
             chart.offer(self.choice.offered)
-            chart.empty = EMPTY if chart is self.charts[0] else ""
+            chart.empty, sentence = sentence, ""
             twin.set_look(view.theme, view.scale)
             chart.show_trials(drawn, self._pointed)
             chart.show_repeats(behind)

@@ -46,7 +46,7 @@ class Plot(PaintedAhead, pg.GraphicsView):  # type: ignore[misc]
 
     Attributes:
         title: its accessible name, also shown above it.
-        empty: the sentence shown while there is no data.
+        empty: the sentence shown in place of the axes while there is no data; None to show the axes.
         zoomable: whether the user can zoom and pan along the x axis.
         curves: the lines; if not all labels fit, the first ones are shown.
         frame: the axes, with the view box that contains the items.
@@ -73,7 +73,8 @@ class Plot(PaintedAhead, pg.GraphicsView):  # type: ignore[misc]
         self.setCacheMode(QGraphicsView.CacheModeFlag.CacheNone)
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
         self.scene().setItemIndexMethod(QGraphicsScene.ItemIndexMethod.NoIndex)  # there are only few items, all visible
-        self.title, self.empty, self.zoomable = title, "", zoomable
+        self.title, self.zoomable = title, zoomable
+        self.empty: str | None = None
         self.theme, self.factor = LIGHT, 1.0
         self.curves: list[Curve] = []
         self._items: list[Any] = []
@@ -86,7 +87,7 @@ class Plot(PaintedAhead, pg.GraphicsView):  # type: ignore[misc]
         self._numbered = 0
         self._zoomed = self._refreshing = self._ringed = False
         self._pressed: QPointF | None = None
-        self._instead = ""
+        self._instead: str | None = None
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setMinimumSize(120, 80)
         self.setAccessibleName(title)
@@ -291,7 +292,7 @@ class Plot(PaintedAhead, pg.GraphicsView):  # type: ignore[misc]
         finally:
             self._refreshing = False
         self.note_change()
-        instead = "" if self.has_data() else self.empty
+        instead = None if self.has_data() else self.empty
         if instead != self._instead:
             self._instead = instead
             self.viewport().update()  # repaint everything, since the items know only of their own changes
@@ -379,7 +380,7 @@ class Plot(PaintedAhead, pg.GraphicsView):  # type: ignore[misc]
         if self.is_painted():
             return
         pg.GraphicsView.paintEvent(self, event)
-        if self._instead or self._ringed:
+        if self._instead is not None or self._ringed:
             painter = QPainter(self.viewport())
             self._paint_over(painter)
             painter.end()
@@ -390,7 +391,7 @@ class Plot(PaintedAhead, pg.GraphicsView):  # type: ignore[misc]
     def _paint_over(self, painter: QPainter) -> None:
         """Paint what is not part of the scene: a sentence in its place, and the focus."""
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
-        if self._instead:
+        if self._instead is not None:
             painter.setPen(self.theme.colour("muted"))
             painter.setFont(self.theme.font("body", self.factor))
             wrapped = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap

@@ -208,7 +208,7 @@ class SweepViews(QWidget):
         for chart, twin in self.twins.items():
             twin.set_summary(sentence)
             there = swept or (trained and chart in (self.kl, self.training))
-            chart.empty = "" if there else tr("The results of each value appear here as they are computed.")
+            chart.empty = None if there else tr("The results of each value appear here as they are computed.")
         self.heat.setAccessibleDescription(sentence)
 
 

@@ -14,7 +14,7 @@ from PySide6.QtTest import QTest
 
 from app.experiments.repeats import COUNT, FEWEST
 from app.panel_registry import POLICY_BARS, TRAINING_HISTORY
-from app.panels.history_chart import NATS, OTHER, UNIT
+from app.panels.history_chart import NATS, OTHER, UNIT, HistoryChart
 from app.panels.training_history import PLOT_HEIGHT
 from app.panels.trials_table import COLUMNS
 from app.plotting.ghost_lines import GhostLines
@@ -82,6 +82,20 @@ def test_the_choice_of_series_is_seen_before_the_first_update(driver: Driver) ->
     panel = driver.program.window.panels.of(TRAINING_HISTORY)
     boxes = [box for box in panel.choice.boxes.values() if not box.isHidden()]
     assert boxes and not any(box.visibleRegion().isEmpty() for box in boxes)
+
+
+def test_before_the_first_update_one_plot_says_so_and_the_other_has_no_axes(driver: Driver) -> None:
+    panel = driver.program.window.panels.of(TRAINING_HISTORY)
+    driver.settle()
+    colours = [len(colours_of(chart)) for chart in panel.charts]
+    assert colours[0] > 1 == colours[1]
+    driver.run(1)
+    assert len(colours_of(panel.charts[1])) > 1
+
+
+def colours_of(chart: HistoryChart) -> set[int]:
+    picture = chart.viewport().grab().toImage()
+    return {picture.pixel(x, y) for x in range(picture.width()) for y in range(picture.height())}
 
 
 # -- trials ------------------------------------------------------------------------------------------------------------
