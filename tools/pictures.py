@@ -279,6 +279,9 @@ def sheet(images: list[tuple[str, QImage]], columns: int) -> QImage:
     whole = QImage(sum(widths) + 12 * columns, sum(heights) + 12, QImage.Format.Format_RGB32)
     whole.fill(QColor("#888888"))
     painter = QPainter(whole)
+    font = painter.font()
+    font.setPixelSize(13)  # the program's own follows the scale drawn last
+    painter.setFont(font)
     y = 6
     for row, height in zip(rows, heights, strict=True):
         x = 6
