@@ -94,7 +94,7 @@ class RunsPanel(Panel):
     def on_frame(self) -> None:
         """If the panel has come to the front, read the runs again. Then draw."""
         came, self._in_front = self.seen and not self._in_front, self.seen
-        if came and self._folder is not None:
+        if came and self._folder is not None and not self._runner.busy:
             self._runner.start(partial(previews, self._folder))
         super().on_frame()
 

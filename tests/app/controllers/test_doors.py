@@ -29,6 +29,7 @@ from PySide6.QtWidgets import (
 
 from app.commands.palette import OWNER
 from app.controllers.doors import DoorsController
+from app.examples import EXAMPLES, example
 from app.panel_registry import CONTROLS, HOME, PANELS, POLICY_BARS, TOKEN_INSPECTOR
 from app.panels.home.panel import HomePanel
 from app.widgets.door import Door
@@ -359,21 +360,18 @@ def test_the_first_screen_stays_while_a_run_goes_on_and_goes_when_one_begins(dri
     driver.rest()
 
 
-@pytest.mark.parametrize("example", ["", "Recorded example"])
-def test_a_card_of_the_run_that_is_already_open_shows_it(driver: Driver, example: str) -> None:
+@pytest.mark.parametrize("of", ["own", *EXAMPLES[:1]])
+def test_a_run_that_is_already_open_is_shown_when_it_is_opened_from_the_first_screen(driver: Driver, of: str) -> None:
     program = driver.program
     driver.run(2)
     run = program.workspace.run
     assert run is not None
-    program.run_manager.commit(run)
-    panel, title = home(driver), example or run.title
+    path = run.path if of == "own" else example(of)
     for _ in range(2):
-        home(driver)
-        driver.qtbot.waitUntil(lambda: any(card.preview.title == title for card in panel.cards))
-        next(card for card in panel.cards if card.preview.title == title).click()
+        home(driver).run_wanted.emit(path)
         driver.qtbot.waitUntil(lambda: not program.window.alone)
         driver.opened()
-        assert program.workspace.run is not None and program.workspace.run.title == title
+        assert program.workspace.run is not None and program.workspace.run.path == path
 
 
 def test_another_size_of_type_leaves_the_first_screen_in_place_and_the_panels_fit_it_later(driver: Driver) -> None:
