@@ -5,8 +5,10 @@ Results arrive as they are computed, and the computation can be cancelled at any
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Callable, Iterator
 from threading import Thread
+from typing import ClassVar
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
@@ -19,6 +21,8 @@ DEAF_SECONDS = 5.0
 
 One that reads from an unresponsive disk never reacts, and is abandoned.
 """
+EXIT_SECONDS = 1.0
+"""The same when the process ends."""
 
 
 class Poll:
@@ -46,6 +50,69 @@ Make = Callable[[Poll], Iterator[object]]
 """A function that yields the results of a computation one by one."""
 
 
+class _Computation(QObject):
+    """One computation in a thread of its own.
+
+    If the thread dropped the last reference to a QObject while Qt deletes it, or emitted a signal of one that Qt
+    deletes, the process would end with a segmentation fault. So this object, which emits the signal, has no parent, and
+    is kept, with everything that ``make`` refers to, until the thread has ended.
+    """
+
+    told = Signal(object, object, bool)
+    _kept: ClassVar[set[_Computation]] = set()
+
+    def __init__(self, make: Make, failed: str) -> None:
+        super().__init__()
+        self.poll = Poll()
+        self._make, self._failed = make, failed
+        self._thread = Thread(target=self._compute, name="experiment", daemon=True)
+        self.told.connect(self._on_told, Qt.ConnectionType.QueuedConnection)
+
+    def start(self) -> None:
+        self._kept.add(self)
+        self._thread.start()
+
+    @Slot()
+    def stop(self) -> None:
+        self.poll.stopped = True
+
+    def wait(self, patience: float) -> None:
+        self._thread.join(patience)
+
+    @classmethod
+    def end_all(cls) -> None:
+        """End all computations before the interpreter deletes Qt's objects, which they would still use."""
+        for one in cls._kept:
+            one.stop()
+        for one in cls._kept:
+            one.wait(EXIT_SECONDS)
+
+    def _compute(self) -> None:
+        sentence = self._failed
+        try:
+            for result in self._make(self.poll):
+                self.told.emit(self.poll, result, False)
+                self.poll()
+            sentence = ""
+        except Cancelled:
+            sentence = CANCELLED
+        except GrpoError as error:
+            sentence = str(error)
+        except OSError as error:
+            sentence = tr("The file could not be reached: {strerror}.").format(strerror=error.strerror or error)
+        finally:
+            self.told.emit(self.poll, sentence, True)
+
+    @Slot(object, object, bool)
+    def _on_told(self, poll: Poll, content: object, over: bool) -> None:
+        if over:
+            self._thread.join()  # it has nothing left to do
+            self._kept.discard(self)
+
+
+atexit.register(_Computation.end_all)
+
+
 class Runner(QObject):
     """Runs one computation at a time. Starting another one replaces it.
 
@@ -61,15 +128,13 @@ class Runner(QObject):
 
     arrived = Signal(object)
     ended = Signal(str)
-    _told = Signal(object, object, bool)
 
     def __init__(self, parent: QObject | None = None, failed: str = "") -> None:
         """Create a runner. ``failed`` is the message about an unexpected error, by default one about an experiment."""
         super().__init__(parent)
         self.poll: Poll | None = None
         self._failed = failed or tr("The experiment failed; what was done is kept.")
-        self._thread: Thread | None = None
-        self._told.connect(self._on_told, Qt.ConnectionType.QueuedConnection)
+        self._computation: _Computation | None = None
 
     @property
     def busy(self) -> bool:
@@ -78,9 +143,11 @@ class Runner(QObject):
     def start(self, make: Make) -> None:
         """Compute the results that ``make`` yields. A computation that is still going on is cancelled."""
         self.leave()
-        self.poll = Poll()
-        self._thread = Thread(target=self._compute, args=(make, self.poll), name="experiment", daemon=True)
-        self._thread.start()
+        self._computation = computation = _Computation(make, self._failed)
+        self.poll = computation.poll
+        computation.told.connect(self._on_told, Qt.ConnectionType.QueuedConnection)
+        self.destroyed.connect(computation.stop)  # with a window that was not closed
+        computation.start()
 
     def cancel(self) -> None:
         """Cancel the computation. Results that have arrived are kept."""
@@ -99,31 +166,8 @@ class Runner(QObject):
         ``DEAF_SECONDS``.
         """
         self.leave()
-        if self._thread is not None:
-            self._thread.join(DEAF_SECONDS if patience is None else patience)
-
-    def _compute(self, make: Make, poll: Poll) -> None:
-        sentence = self._failed
-        try:
-            for result in make(poll):
-                self._tell(poll, result)
-                poll()
-            sentence = ""
-        except Cancelled:
-            sentence = CANCELLED
-        except GrpoError as error:
-            sentence = str(error)
-        except OSError as error:
-            sentence = tr("The file could not be reached: {strerror}.").format(strerror=error.strerror or error)
-        finally:
-            self._tell(poll, sentence, over=True)
-
-    def _tell(self, poll: Poll, content: object, *, over: bool = False) -> None:
-        if poll is self.poll:
-            try:
-                self._told.emit(poll, content, over)
-            except RuntimeError:  # a window that was deleted without being closed no longer listens
-                poll.stopped = True
+        if self._computation is not None:
+            self._computation.wait(DEAF_SECONDS if patience is None else patience)
 
     @Slot(object, object, bool)
     def _on_told(self, poll: Poll, content: object, over: bool) -> None:

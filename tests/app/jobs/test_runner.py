@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from threading import Event
 
@@ -109,3 +111,30 @@ def test_one_that_is_asked_to_stop_is_waited_for_and_what_it_still_does_arrives(
         runner.poll.stopped = True
         asked.set()
     assert told == ["done"] and "Cancelled" in ended.args[0] and not runner.busy
+
+
+DELETED_WITH_THEIR_OWNERS = """
+import sys
+import time
+from PySide6.QtCore import QCoreApplication, QEvent, QObject
+from app.jobs.runner import Runner
+
+sys.setswitchinterval(1e-5)
+application = QCoreApplication([])
+end = time.monotonic() + 2.0
+while time.monotonic() < end:
+    for _ in range(8):
+        owner = QObject()
+        runner = Runner(owner)
+        runner.start(lambda poll: iter(range(20)))
+        owner.deleteLater()
+        del owner, runner
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+    QCoreApplication.processEvents()
+"""
+
+
+def test_a_runner_may_be_deleted_and_the_process_may_end_while_it_computes() -> None:
+    """The process is a child, because it crashed within a second when the thread used objects that were deleted."""
+    done = subprocess.run([sys.executable, "-c", DELETED_WITH_THEIR_OWNERS], capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stderr
