@@ -9,8 +9,10 @@ import atexit
 from collections.abc import Callable, Iterator
 from threading import Thread
 from typing import ClassVar
+from weakref import ref
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
+from shiboken6 import isValid
 
 from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.text import tr
@@ -61,9 +63,9 @@ class _Computation(QObject):
     told = Signal(object, object, bool)
     _kept: ClassVar[set[_Computation]] = set()
 
-    def __init__(self, make: Make, failed: str) -> None:
+    def __init__(self, runner: Runner, make: Make, failed: str) -> None:
         super().__init__()
-        self.poll = Poll()
+        self._runner, self.poll = ref(runner), Poll()
         self._make, self._failed = make, failed
         self._thread = Thread(target=self._compute, name="experiment", daemon=True)
         self.told.connect(self._on_told, Qt.ConnectionType.QueuedConnection)
@@ -72,10 +74,6 @@ class _Computation(QObject):
         self._kept.add(self)
         self._thread.start()
 
-    @Slot()
-    def stop(self) -> None:
-        self.poll.stopped = True
-
     def wait(self, patience: float) -> None:
         self._thread.join(patience)
 
@@ -83,7 +81,7 @@ class _Computation(QObject):
     def end_all(cls) -> None:
         """End all computations before the interpreter deletes Qt's objects, which they would still use."""
         for one in cls._kept:
-            one.stop()
+            one.poll.stopped = True
         for one in cls._kept:
             one.wait(EXIT_SECONDS)
 
@@ -105,6 +103,9 @@ class _Computation(QObject):
 
     @Slot(object, object, bool)
     def _on_told(self, poll: Poll, content: object, over: bool) -> None:
+        runner = self._runner()
+        if runner is None or not isValid(runner):  # it was deleted with a window that had not been closed
+            self.poll.stopped = True
         if over:
             self._thread.join()  # it has nothing left to do
             self._kept.discard(self)
@@ -143,10 +144,9 @@ class Runner(QObject):
     def start(self, make: Make) -> None:
         """Compute the results that ``make`` yields. A computation that is still going on is cancelled."""
         self.leave()
-        self._computation = computation = _Computation(make, self._failed)
+        self._computation = computation = _Computation(self, make, self._failed)
         self.poll = computation.poll
         computation.told.connect(self._on_told, Qt.ConnectionType.QueuedConnection)
-        self.destroyed.connect(computation.stop)  # with a window that was not closed
         computation.start()
 
     def cancel(self) -> None:
