@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from grpo_core import metrics
-from grpo_core.config import Objective
 from grpo_core.evaluated_step import EvaluatedStep
 from grpo_core.explain.quantity import KINDS, Quantity, is_card
 from grpo_core.explain.readings import NAN, READ
@@ -16,8 +15,8 @@ from grpo_core.text import tr
 class Numbers(EvaluatedStep):
     """An evaluated update whose numbers can be looked up by :class:`Quantity`. NaN if the record lacks a number."""
 
-    def __init__(self, step: Step, objective: Objective | None = None) -> None:
-        super().__init__(step, objective)
+    def __init__(self, step: Step) -> None:
+        super().__init__(step)
         self._values: dict[Quantity, float] = {}
 
     def __getitem__(self, quantity: Quantity) -> float:

@@ -238,10 +238,11 @@ def shown_settings_act(surrogate: str) -> None:
 
 def second_pass(step: Step, objective: Objective) -> list[np.ndarray]:
     """Return the advantage, loss and gradient of the second pass."""
-    push, pull = recompute.token_gradient(step, 1, objective)
+    step = recompute.under(step, step.settings.replace({"objective": objective}))
+    push, pull = recompute.token_gradient(step, 1)
     return [
-        recompute.advantage(step, objective),
-        np.asarray(recompute.terms(step, 1, objective).loss),
+        recompute.advantage(step),
+        np.asarray(recompute.terms(step, 1).loss),
         push if pull is None else push + pull,
     ]
 
