@@ -38,8 +38,6 @@ class About:
         withheld: choices that are accepted from files but not offered.
         choices_since: first versions of choices that were added later, as (choice, version).
         plugins: the kind of row with which packages of others add choices (:mod:`grpo_core.plugins`), or an empty text.
-        premises: names in :data:`grpo_core.premises.PREMISES` of the facts that its value decides, and on which
-            sentences depend; None in the row of an older setting that decides none.
         subject: what it is about, as for commands: a door of the first screen shows the settings whose subjects it
             names, and those without a subject.
     """
@@ -63,7 +61,6 @@ class About:
     choices_since: tuple[tuple[str, str], ...] = ()
     withheld: tuple[str, ...] = ()
     plugins: str = ""
-    premises: tuple[str, ...] | None = None
     subject: str = ""
 
     @property

@@ -87,7 +87,6 @@ class Objective:
         ),
         tr("Credit"),
         choices={"outcome": tr("outcome"), "process": tr("process")},
-        premises=("payable",),
     )
     level: str = detail(
         "token",
@@ -173,7 +172,6 @@ class Objective:
         usual=(0.1, 0.9),
         optional=True,
         since="0.4.0",
-        premises=(),
     )
     importance_level: str = setting(
         "token",
@@ -184,7 +182,6 @@ class Objective:
         tr("Importance level"),
         choices={"token": tr("token"), "sequence": tr("sequence"), "sequence_sum": tr("sequence sum")},
         since="0.4.0",
-        premises=(),
     )
     importance_mode: str = setting(
         "truncate",
@@ -192,7 +189,6 @@ class Objective:
         tr("Outside the bounds"),
         choices={"truncate": tr("truncate"), "mask": tr("set to 0")},
         since="0.4.0",
-        premises=(),
     )
     sapo_temperature_pos: float = setting(
         1.0,

@@ -97,7 +97,6 @@ class Optimizer:
         high=1e3,
         usual=(1e-5, 10),
         logarithmic=True,
-        premises=("moves",),
     )
     adam_beta1: float = detail(
         0.9,
@@ -157,7 +156,6 @@ class Optimizer:
         high=1e3,
         usual=(0.01, 3),
         optional=True,
-        premises=("follows_rate",),
     )
 
     def __post_init__(self) -> None:
