@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from grpo_core.explain import advantages, cards, gradient, kl, loss, process, ratio, records, surrogate
+from grpo_core.explain import advantages, cards, kl, loss, process, records, token
 from grpo_core.explain import policy_numbers as policy
 from grpo_core.explain.node import Formula, Node
 from grpo_core.explain.numbers import Numbers
@@ -64,11 +64,9 @@ RULES: dict[str, records.Rule] = {
     **records.RULES,
     **advantages.RULES,
     **process.RULES,
-    **ratio.RULES,
-    **surrogate.RULES,
+    **token.RULES,
     **kl.RULES,
     **loss.RULES,
-    **gradient.RULES,
     **policy.RULES,
     **cards.RULES,
 }

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from grpo_core.metrics import METRICS
-from grpo_core.runs.connection import RunConnection
+from grpo_core.runs.database import RunConnection
 
 KEY = "checks"
 _META = ("id", "title", "created", "settings", "seed", "parent", "parent_step", "parent_path", "version", "origin")

@@ -20,8 +20,7 @@ from grpo_core.record import Origin, Step
 from grpo_core.runs import thinning
 from grpo_core.runs.checks import KEY as CHECKS
 from grpo_core.runs.checks import damaged_meta, is_damaged
-from grpo_core.runs.connection import RunConnection
-from grpo_core.runs.database import CHUNK, VERSION, explained, newer_version_error, opened, transaction
+from grpo_core.runs.database import CHUNK, VERSION, RunConnection, explained, newer_version_error, opened, transaction
 from grpo_core.runs.files import collapsed, size_of
 from grpo_core.runs.layout import decoded
 from grpo_core.runs.limits import (

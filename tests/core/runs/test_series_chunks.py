@@ -9,8 +9,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from grpo_core.runs.database import CHUNK
-from grpo_core.runs.schema import TABLES
+from grpo_core.runs.database import CHUNK, TABLES
 from grpo_core.runs.series import CHECKSUMS, chunk_rows, read_series
 
 NAMES = ("first", "second")
