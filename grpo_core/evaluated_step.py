@@ -181,10 +181,6 @@ class EvaluatedStep:
             self._whole_gradients[passed] = push if pull is None else push + pull
         return self._whole_gradients[passed]
 
-    def push(self, passed: int) -> np.ndarray:
-        """Return d loss / d log π from the surrogate, (B, T)."""
-        return self.gradient_parts(passed)[0]
-
     def pull(self, passed: int) -> np.ndarray:
         """Return d loss / d log π from the KL, (B, T). 0 if the loss has no KL term."""
         pull = self.gradient_parts(passed)[1]

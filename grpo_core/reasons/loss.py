@@ -86,7 +86,7 @@ def grad_norm(n: Numbers) -> Reason | None:
         return Reason.of("zero", chip, at, *claims)
     if norm > HUGE:
         return Reason.of("unhealthy", tr("gradient is large"), at, Card.of("norm", norm=norm), _smaller_steps(n))
-    if not np.any(n.push(0)) and np.any(n.pull(0)) and not n.has_entropy_bonus:
+    if not np.any(n.gradient_parts(0)[0]) and np.any(n.pull(0)) and not n.has_entropy_bonus:
         return Reason.of(
             "note",
             tr("only the KL pulls"),

@@ -110,11 +110,11 @@ def numbers(objective: Objective, arrays: dict[str, Any]) -> dict[str, np.ndarra
     return {name: to_numpy(x) for name, x in values.items() if x is not None}
 
 
-def assert_same(left: dict[str, np.ndarray], right: dict[str, np.ndarray], rtol: float = 1e-12) -> None:
+def assert_same(left: dict[str, np.ndarray], right: dict[str, np.ndarray]) -> None:
     """Assert that two results of :func:`numbers` are equal up to rounding."""
     assert left.keys() == right.keys()
     for name in left:
-        np.testing.assert_allclose(left[name], right[name], rtol=rtol, atol=1e-13, err_msg=name)
+        np.testing.assert_allclose(left[name], right[name], rtol=1e-12, atol=1e-13, err_msg=name)
 
 
 def torch_equals_numpy(surrogate: str, level: str) -> None:
