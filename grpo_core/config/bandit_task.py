@@ -39,8 +39,7 @@ class BanditTask:
         5.0,
         tr("Distance from a peak at which its reward has fallen to 0."),
         tr("Half-width"),
-        low=0,
-        above=True,
+        above=0,
         high=64,
         usual=(1, 10),
     )

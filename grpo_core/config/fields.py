@@ -103,7 +103,11 @@ _ALLOWED = {
 
 
 def setting(default: Any, help: str, title: str, **about: Any) -> Any:
-    """Return a dataclass field with its :class:`About`. ``choices`` can be a dict from each word to its title."""
+    """Return a dataclass field with its :class:`About`. ``choices`` can be a dict from each word to its title, and
+    ``above`` is a lower bound that is itself not allowed.
+    """
+    if "above" in about:
+        about |= {"low": about["above"], "above": True}
     if isinstance(about.get("choices"), dict):
         about |= {"choices": tuple(about["choices"]), "choice_titles": tuple(about["choices"].values())}
     text = isinstance(default, str) and "choices" not in about

@@ -117,14 +117,7 @@ class Optimizer:
         usual=(0.9, 0.9999),
     )
     adam_epsilon: float = detail(
-        1e-8,
-        tr("Keeps Adam's division finite."),
-        tr("Adam ε"),
-        low=0,
-        above=True,
-        high=1,
-        usual=(1e-10, 1e-4),
-        logarithmic=True,
+        1e-8, tr("Keeps Adam's division finite."), tr("Adam ε"), above=0, high=1, usual=(1e-10, 1e-4), logarithmic=True
     )
 
     weight_decay: float = detail(
@@ -140,8 +133,7 @@ class Optimizer:
         None,
         tr("A longer gradient is scaled down to this length before the step."),
         tr("Largest gradient norm"),
-        low=0,
-        above=True,
+        above=0,
         high=1e9,
         usual=(0.1, 10),
         optional=True,
@@ -151,8 +143,7 @@ class Optimizer:
         None,
         tr("The change that an update makes to a bandit's logits is rescaled to this length; a change of 0 stays 0."),
         tr("Step length"),
-        low=0,
-        above=True,
+        above=0,
         high=1e3,
         usual=(0.01, 3),
         optional=True,
