@@ -104,6 +104,13 @@ class EvaluatedStep:
         return np.where(np.isnan(self.step.rewards), np.nan, recompute.advantage(recompute.under(bare, undivided)))
 
     @cached_property
+    def centred(self) -> np.ndarray:
+        """The scores less the baseline: (B,), or (B, T) for step rewards. Not with a critic."""
+        bare = dataclasses.replace(self.step, advantage=None)
+        bare = recompute.under(bare, bare.settings.replace({"objective.std": "none"}))
+        return recompute.scores_of_steps(bare) if self.objective.credits_steps else recompute.advantage(bare)
+
+    @cached_property
     def step_scores(self) -> np.ndarray:
         """Normalised rewards of steps, (B, T)."""
         return recompute.scores_of_steps(self.step)

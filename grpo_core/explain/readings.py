@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from grpo_core import kl, recompute
+from grpo_core import kl
 from grpo_core.baselines import BASELINES
 from grpo_core.config.language import REWARDS
 from grpo_core.deviations import DEVIATIONS
@@ -65,14 +64,7 @@ def _centred_std(n: EvaluatedStep, q: Quantity) -> float:
     """Return the standard deviation of the batch's centred rewards. NaN with a critic, whose values are not those."""
     if BASELINES[n.objective.baseline].from_critic:
         return NAN
-    return _std(n, q, np.where(np.isnan(n.scores), np.nan, _centred(n)))
-
-
-def _centred(n: EvaluatedStep) -> np.ndarray:
-    """Return the scores less the baseline: (B,), or (B, T) for steps."""
-    bare = dataclasses.replace(n.step, advantage=None)
-    bare = recompute.under(bare, bare.settings.replace({"objective.std": "none"}))
-    return recompute.scores_of_steps(bare) if n.objective.credits_steps else recompute.advantage(bare)
+    return _std(n, q, np.where(np.isnan(n.scores), np.nan, n.centred))
 
 
 def _baseline(n: EvaluatedStep, q: Quantity) -> float:
@@ -88,7 +80,7 @@ def _baseline(n: EvaluatedStep, q: Quantity) -> float:
     group = Quantity("group_mean", group=here)
     if compared_with.within_group and not compared_with.mean and _scored(n, group, n.scores).size < 2:
         return 0.0
-    return float(n.scores[row] - _centred(n)[row])
+    return float(n.scores[row] - n.centred[row])
 
 
 def _denominator(n: EvaluatedStep, q: Quantity) -> float:
