@@ -103,15 +103,14 @@ def no_files(recorded: Recorded, stack: ExitStack) -> None:
 
 def disk_full(recorded: Recorded, stack: ExitStack) -> None:
     """Let every file of a step be written to a full disk."""
-    plain = recorded.module.keep_private
+    plain = recorded.module.whole
 
-    def on_a_full_disk(path: Path) -> None:
-        if path.name.startswith(".step_"):
-            path.symlink_to("/dev/full")
-        else:
-            plain(path)
+    def on_a_full_disk(path: Path) -> Any:
+        if path.name.startswith("step_"):
+            path.with_name(f".{path.name}.part").symlink_to("/dev/full")
+        return plain(path)
 
-    stack.enter_context(patch.object(recorded.module, "keep_private", on_a_full_disk))
+    stack.enter_context(patch.object(recorded.module, "whole", on_a_full_disk))
 
 
 def folder_gone(recorded: Recorded, stack: ExitStack) -> None:

@@ -1,4 +1,4 @@
-"""Lazily computed quantities of one update under one objective, shared by all code that shows or explains it.
+"""Lazily computed quantities of one update, shared by all code that shows or explains it.
 
 Panels, explanations, reasons and what-ifs all read their numbers here, so that they cannot disagree and no array is
 computed twice. Every number comes from the functions used in training (``recompute``, ``metrics``, the bandit's
@@ -14,7 +14,7 @@ import numpy as np
 
 from grpo_core import metrics, recompute
 from grpo_core.bandit.gradient import logit_gradient, needs_distributions
-from grpo_core.config import PRESETS, Objective
+from grpo_core.config import PRESETS
 from grpo_core.config.presets import nearest_preset, preset_of
 from grpo_core.kl import ESTIMATORS
 from grpo_core.objective import Terms
@@ -40,22 +40,15 @@ def total(values: np.ndarray) -> float:
 
 
 class EvaluatedStep:
-    """The arrays that follow from one update under one objective, each computed on first access.
+    """The arrays that follow from one update, each computed on first access.
 
     Passes are counted from 0. B completions of at most T tokens.
 
     Attributes:
-        step: the update, or for another objective its counterfactual version.
-        recorded: whether the objective is the one that the update ran under.
         precision: relative accuracy to expect of numbers in the record's dtype.
     """
 
-    def __init__(self, step: Step, objective: Objective | None = None) -> None:
-        self.recorded = objective is None or objective == step.settings.objective
-        if objective is not None and not self.recorded:
-            settings = step.settings.replace({"objective": objective})
-            kept = {name: value for name, value in step.measurements.items() if name != "grad_norm"}
-            step = dataclasses.replace(recompute.under(step, objective), settings=settings, measurements=kept)
+    def __init__(self, step: Step) -> None:
         self.step = step
         self.objective = step.settings.objective
         self.precision = step.precision
@@ -78,7 +71,7 @@ class EvaluatedStep:
 
     def gate(self, passed: int) -> np.ndarray | None:
         """Return the factor of the surrogate, (B, T), from :func:`grpo_core.recompute.gate_of`."""
-        return recompute.gate_of(self.step, passed, self.objective)
+        return recompute.gate_of(self.step, passed)
 
     def gradient_parts(self, passed: int) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the two summands of d loss / d log π, (B, T): from the surrogate, and from the KL."""
@@ -107,8 +100,15 @@ class EvaluatedStep:
         if not self.penalised:
             return self.step.rewards
         bare = dataclasses.replace(self.step, advantage=None)
-        paid = recompute.advantage(bare, self.objective.replace(baseline="none", std="none"))
-        return np.where(np.isnan(self.step.rewards), np.nan, paid)
+        undivided = bare.settings.replace({"objective.baseline": "none", "objective.std": "none"})
+        return np.where(np.isnan(self.step.rewards), np.nan, recompute.advantage(recompute.under(bare, undivided)))
+
+    @cached_property
+    def centred(self) -> np.ndarray:
+        """The scores less the baseline: (B,), or (B, T) for step rewards. Not with a critic."""
+        bare = dataclasses.replace(self.step, advantage=None)
+        bare = recompute.under(bare, bare.settings.replace({"objective.std": "none"}))
+        return recompute.scores_of_steps(bare) if self.objective.credits_steps else recompute.advantage(bare)
 
     @cached_property
     def step_scores(self) -> np.ndarray:
@@ -130,7 +130,7 @@ class EvaluatedStep:
     @property
     def penalised(self) -> bool:
         """Whether the KL is subtracted from the rewards, with a β that is not 0."""
-        return bool(self.objective.beta) and recompute.summed_log_ratio(self.step, self.objective) is not None
+        return bool(self.objective.beta) and recompute.summed_log_ratio(self.step) is not None
 
     @cached_property
     def td_errors(self) -> np.ndarray:
@@ -141,10 +141,8 @@ class EvaluatedStep:
 
     @cached_property
     def cards(self) -> dict[str, float]:
-        """The metrics shown on cards. A what-if's gradient norm is computed from the logits, if they are known."""
-        cards = metrics.metrics(self.step, terms=self.terms)
-        gradient = None if self.recorded else self.logit_gradient(0)
-        return cards if gradient is None else cards | {"grad_norm": float(np.linalg.norm(gradient))}
+        """The metrics shown on cards."""
+        return metrics.metrics(self.step, terms=self.terms)
 
     @cached_property
     def dead(self) -> np.ndarray:
@@ -189,10 +187,6 @@ class EvaluatedStep:
             push, pull = self.gradient_parts(passed)
             self._whole_gradients[passed] = push if pull is None else push + pull
         return self._whole_gradients[passed]
-
-    def push(self, passed: int) -> np.ndarray:
-        """Return d loss / d log π from the surrogate, (B, T)."""
-        return self.gradient_parts(passed)[0]
 
     def pull(self, passed: int) -> np.ndarray:
         """Return d loss / d log π from the KL, (B, T). 0 if the loss has no KL term."""

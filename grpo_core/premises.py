@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -117,13 +116,3 @@ def step_follows_rate(step: Step) -> bool:
     """Return whether the learning rate scales the step, rather than a fixed length to which a bandit's is rescaled."""
     settings = step.settings
     return settings.is_recorded or settings.is_language or settings.optimizer.step_length is None
-
-
-PREMISES: dict[str, Callable[[Step], Any]] = {
-    "right": right_share,
-    "payable": lambda step: [possible_rewards(step, int(group)) for group in np.unique(step.group)],
-    "difficulty": has_difficulty,
-    "moves": can_move,
-    "follows_rate": step_follows_rate,
-}
-"""Facts that settings decide, by the name that a setting's row gives under ``premises``."""

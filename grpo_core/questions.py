@@ -224,7 +224,7 @@ def placed(step: Step, group: int, answer: Answer, counted: np.ndarray) -> tuple
     rewards = recompute.grouped(step, step.rewards)  # (P, G)
     rewards = np.concatenate([rewards, np.full((len(rewards), 1), np.nan)], axis=-1)
     rewards[group, -1] = answer.reward
-    k1 = recompute.summed_log_ratio(step, objective)
+    k1 = recompute.summed_log_ratio(step)
     if k1 is not None:
         each = recompute.grouped(step, k1)
         k1 = np.concatenate([each, np.zeros((len(each), 1))], axis=-1)

@@ -1,6 +1,7 @@
 """Recomputation of the numbers that follow from a recorded step, by the functions used in training.
 
-For a what-if, pass another ``objective``: the same functions then evaluate the same batch under different settings.
+For a what-if, pass the step that :func:`under` returns: the same functions then evaluate the same batch under other
+settings.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from grpo_core import kl
 from grpo_core.advantages import advantages, equal_rewards, from_here_on, gae, step_scores
 from grpo_core.baselines import BASELINES
-from grpo_core.config import Objective
+from grpo_core.config import Settings
 from grpo_core.config.objective import IMPORTANCE
 from grpo_core.errors import SettingsError
 from grpo_core.objective import Terms, applied_gate, evaluate, gradient_parts, importance_weight
@@ -29,16 +30,19 @@ USUAL_CAP = 2.0
 """C of the importance weights shown for an update whose loss has none. Formerly TRL's default."""
 
 
-def under(step: Step, objective: Objective | None) -> Step:
-    """Return ``step`` without the inputs that belong to another objective. Its settings are unchanged.
+def under(step: Step, settings: Settings) -> Step:
+    """Return ``step`` under other ``settings``, without the inputs that belong to another objective.
 
     Micro-batches and their denominators are valid only for the recorded reduction. Another reduction treats the used
     rows of a pass as one batch with its own default denominator. An advantage given by the source is kept unless a
     setting that advantages depend on has changed.
+
+    Raises:
+        SettingsError: the record contains factors of the loss that another objective cannot change.
     """
-    ran = step.settings.objective
-    if objective is None or objective == ran:
-        return step
+    ran, objective = step.settings.objective, settings.objective
+    if objective == ran:
+        return dataclasses.replace(step, settings=settings)
     if step.gate is not None and any(getattr(objective, name) != getattr(ran, name) for name in IMPORTANCE):
         raise SettingsError(
             "objective.importance_cap",
@@ -52,6 +56,7 @@ def under(step: Step, objective: Objective | None) -> Step:
     same_reduction = objective.reduction == ran.reduction
     return dataclasses.replace(
         step,
+        settings=settings,
         advantage=step.advantage if kept else None,
         part=step.part if same_reduction else np.minimum(step.part, 0),
         denominator=step.denominator if same_reduction else None,
@@ -80,31 +85,31 @@ def _rows(leading: int, group: np.ndarray, place: np.ndarray) -> tuple[Any, ...]
     return (*(slice(None) for _ in range(leading)), group, place)
 
 
-def advantage(step: Step, objective: Objective | None = None) -> np.ndarray:
+def advantage(step: Step) -> np.ndarray:
     """Return the advantage of every completion (B,), or of every token (B, T) with a critic or step rewards.
 
     Raises:
         SettingsError: the objective needs a critic's values or step rewards that the step lacks.
     """
-    step, objective = under(step, objective), objective or step.settings.objective
     if step.advantage is not None:
         return step.advantage
+    objective = step.settings.objective
     if BASELINES[objective.baseline].from_critic:
         if step.values is None:
             raise SettingsError("objective.baseline", "given", tr("this update has no critic's values to compare with"))
         return critic_advantage(step.rewards, step.values, step.mask, step.settings.learner)
     if objective.credits_steps:
-        return np.where(step.mask, from_here_on(scores_of_steps(step, objective)), 0.0)
-    k1 = summed_log_ratio(step, objective)
+        return np.where(step.mask, from_here_on(scores_of_steps(step)), 0.0)
+    k1 = summed_log_ratio(step)
     k1 = None if k1 is None else grouped(step, k1)
     return ungrouped(step, advantages(objective, grouped(step, step.rewards), kl=k1))
 
 
-def summed_log_ratio(step: Step, objective: Objective) -> np.ndarray | None:
+def summed_log_ratio(step: Step) -> np.ndarray | None:
     """Return Σ_t log π_old − log π_ref of every completion (B,), which is multiplied by β and subtracted from its
     reward, or None if the KL is not in the reward or the update has no reference.
     """
-    if not objective.kl_in_reward or step.ref_logp is None:
+    if not step.settings.objective.kl_in_reward or step.ref_logp is None:
         return None
     return np.asarray(np.where(step.mask, step.old_logp - step.ref_logp, 0.0).sum(axis=-1))
 
@@ -128,15 +133,15 @@ def paid_for_steps(step: Step) -> np.ndarray:
     return np.where(step.mask, step.step_rewards, np.nan)
 
 
-def scores_of_steps(step: Step, objective: Objective | None = None) -> np.ndarray:
+def scores_of_steps(step: Step) -> np.ndarray:
     """Return the rewards of steps, normalised over the steps of the group, (B, T). 0 where no step ends."""
     table = grouped(step, paid_for_steps(step))  # (P, G, T)
-    return ungrouped(step, step_scores(objective or step.settings.objective, table))
+    return ungrouped(step, step_scores(step.settings.objective, table))
 
 
-def compared(step: Step, objective: Objective | None = None) -> np.ndarray:
+def compared(step: Step) -> np.ndarray:
     """Return the values compared within each group, (P, n): rewards, or step rewards. NaN where missing."""
-    if (objective or step.settings.objective).credits_steps:
+    if step.settings.objective.credits_steps:
         table = grouped(step, paid_for_steps(step))
         return table.reshape(*table.shape[:-2], -1)
     return grouped(step, step.rewards)
@@ -155,14 +160,14 @@ def silent_groups(step: Step, given: np.ndarray) -> np.ndarray:
 
 
 @np.errstate(over="ignore")
-def terms(step: Step, passed: int, objective: Objective | None = None, *, given: np.ndarray | None = None) -> Terms:
+def terms(step: Step, passed: int, *, given: np.ndarray | None = None) -> Terms:
     """Return the loss of pass ``passed`` (0 = the first) with all intermediate values, micro-batches combined.
 
     If policy and reference differ by hundreds of nats, as at extreme temperatures, ``exp`` gives infinity, which is
     shown as such, without a warning. ``loss`` is the sum of the micro-batches' losses. ``given`` is :func:`advantage`
-    of the same step and objective, if already computed: it is as expensive as the loss.
+    of the same step, if already computed: it is as expensive as the loss.
     """
-    parts: list[tuple[Rows, Terms]] = _by_part(step, passed, objective, evaluate, given)
+    parts: list[tuple[Rows, Terms]] = _by_part(step, passed, evaluate, given)
     if len(parts) == 1 and parts[0][0] is EVERY_ROW:
         return parts[0][1]
     whole: dict[str, Any] = {"loss": sum(t.loss for _, t in parts)}
@@ -180,20 +185,18 @@ def terms(step: Step, passed: int, objective: Objective | None = None, *, given:
 @np.errstate(over="ignore")
 def part_losses(step: Step, passed: int) -> np.ndarray:
     """Return the loss of each micro-batch of pass ``passed``, (M,)."""
-    return np.array([float(terms.loss) for _, terms in _by_part(step, passed, None, evaluate, None)])
+    return np.array([float(terms.loss) for _, terms in _by_part(step, passed, evaluate, None)])
 
 
 @np.errstate(over="ignore")
-def token_gradient(
-    step: Step, passed: int, objective: Objective | None = None, *, given: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray | None]:
+def token_gradient(step: Step, passed: int, *, given: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray | None]:
     """Return d loss / d log π of pass ``passed``, (B, T), as its two summands: surrogate, and KL (None if not in the
     loss).
 
     It excludes the gradient of an exact KL or an entropy bonus through the full distribution, which the learner adds.
     ``given`` is as for :func:`terms`.
     """
-    parts = _by_part(step, passed, objective, gradient_parts, given)
+    parts = _by_part(step, passed, gradient_parts, given)
     if len(parts) == 1 and parts[0][0] is EVERY_ROW:
         whole: tuple[np.ndarray, np.ndarray | None] = parts[0][1]
         return whole
@@ -275,26 +278,20 @@ def measured_entropy(step: Step, passed: int) -> np.ndarray | None:
     return exact if exact is not None or step.entropy is None else np.asarray(step.entropy[passed])
 
 
-def gate_of(step: Step, passed: int, objective: Objective | None = None) -> np.ndarray | None:
+def gate_of(step: Step, passed: int) -> np.ndarray | None:
     """Return the factor of the surrogate in pass ``passed``, (B, T). None if there is none."""
-    objective = objective or step.settings.objective
-    return applied_gate(objective, step.old_logp, step.sampling_logp, step.mask, _recorded_gate(step, passed))
+    gate = _recorded_gate(step, passed)
+    return applied_gate(step.settings.objective, step.old_logp, step.sampling_logp, step.mask, gate)
 
 
 def _recorded_gate(step: Step, passed: int) -> np.ndarray | None:
     return step.gate if step.gate is None or step.gate.ndim == 2 else np.asarray(step.gate[passed])
 
 
-def _by_part(
-    step: Step,
-    passed: int,
-    objective: Objective | None,
-    function: Callable[..., Any],
-    given: np.ndarray | None,
-) -> list[tuple[Rows, Any]]:
+def _by_part(step: Step, passed: int, function: Callable[..., Any], given: np.ndarray | None) -> list[tuple[Rows, Any]]:
     """Apply ``function`` to each micro-batch of a pass. Return (index of its rows, result) for each."""
-    step, objective = under(step, objective), objective or step.settings.objective
-    whole = advantage(step, objective) if given is None else given
+    objective = step.settings.objective
+    whole = advantage(step) if given is None else given
     with_distribution: dict[str, np.ndarray | None] = {}
     if objective.kl == kl.EXACT:
         with_distribution["exact_kl"] = exact_kl(step, passed)

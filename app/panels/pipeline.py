@@ -244,7 +244,7 @@ def _values(view: View, row: int, token: int) -> dict[str, str]:
             "weight": f"{terms.weight[row, token]:.3g}",
             "loss": brief(float(terms.loss)) if "e" in loss else loss,
         }
-        gate = recompute.gate_of(step, view.step.passed, objective)
+        gate = recompute.gate_of(step, view.step.passed)
         values["gate"] = brief(1.0 if gate is None else float(gate[row, token]))
         clip = SURROGATES[objective.surrogate].clip
         if clip is not None and clip.after is not None:

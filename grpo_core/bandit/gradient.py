@@ -95,48 +95,29 @@ def visits_of(context: np.ndarray, dist: np.ndarray) -> Callable[[Array], Array]
     return lambda weight: scatter(np.broadcast_to(weight, context.shape), visited, table)
 
 
-def logit_gradient(
-    step: Step, passed: int, objective: Objective | None = None, *, given: np.ndarray | None = None
-) -> np.ndarray:
+def logit_gradient(step: Step, passed: int, *, given: np.ndarray | None = None) -> np.ndarray:
     """Return d loss / d logits of pass ``passed`` (0 = the first) of a recorded update, (C, A).
 
     Args:
         step: an update that has its full distributions.
-        objective: another objective, for a what-if; by default the update's own.
-        given: :func:`grpo_core.recompute.advantage` of that step and objective, if already computed.
+        given: :func:`grpo_core.recompute.advantage` of that step, if already computed.
 
     Raises:
         ValueError: the update does not have the distributions of that pass.
     """
-    objective = objective or step.settings.objective
-    dist_logp = step.distribution(passed)
+    objective, dist_logp = step.settings.objective, step.distribution(passed)
     if dist_logp is None or step.context is None:
         raise ValueError(f"update {step.step} does not hold the distributions of pass {passed + 1}")
     temperature = step.settings.learner.temperature
-    push, pull = recompute.token_gradient(step, passed, objective, given=given)
+    push, pull = recompute.token_gradient(step, passed, given=given)
     context = step.context[None].astype(np.intp)
     where = places(context, step.tokens, (1, *dist_logp.shape))
     token_gradient = (push if pull is None else push + pull)[None]
     result = through_tokens(token_gradient, where, np.exp(dist_logp)[None], temperature)
     if needs_distributions(objective):
-        terms = recompute.terms(step, passed, objective, given=given)
+        terms = recompute.terms(step, passed, given=given)
         ref_dist_logp = dist_logp if step.ref_dist_logp is None else step.ref_dist_logp  # unused by an entropy bonus
         result = result + through_distributions(
             objective, terms, visits_of(context, dist_logp[None]), dist_logp[None], ref_dist_logp[None], temperature
         )
     return np.asarray(result[0])
-
-
-def updated_logits(step: Step, passed: int, objective: Objective | None = None) -> np.ndarray | None:
-    """Return the logits after pass ``passed`` of a recorded update under plain gradient steps, (C, A). Each row is
-    determined up to a constant.
-
-    Return None with Adam, whose step depends on moments from before the update, or after the last pass of an update
-    that is rescaled to a fixed length.
-    """
-    dist_logp, optimizer = step.distribution(passed), step.settings.optimizer
-    whole = optimizer.step_length is not None and passed == step.passes - 1
-    if optimizer.kind != "sgd" or whole or dist_logp is None:
-        return None
-    change = step.settings.optimizer.learning_rate * logit_gradient(step, passed, objective)
-    return np.asarray(step.settings.learner.temperature * dist_logp - change)

@@ -109,5 +109,5 @@ def _acts(step: Step, passed: int, *, high: float | None = None, low: float | No
         objective = objective.replace(clip_high=max(end, 0.0))
     if low is not None:
         objective = objective.replace(clip_low=max(-math.log(low) if logs else 1 - low, 0.0))
-    clipped = recompute.terms(step, passed, objective).clipped
+    clipped = recompute.terms(recompute.under(step, step.settings.replace({"objective": objective})), passed).clipped
     return bool(np.any(clipped & recompute.used(step, passed)))

@@ -60,7 +60,7 @@ def _by_length(step: Step, v: Any, *, longer: bool) -> bool:
     length, mass, own = step.mask.sum(axis=-1)[here], terms.weight.sum(axis=-1)[here], _by_row(step)
     same = step.precision * size
     alike = bool(np.ptp(mass / length) <= step.precision * float((mass / length).max()))
-    even = recompute.terms(step, 0, step.settings.objective.replace(reduction="sequence"))
+    even = recompute.terms(recompute.under(step, step.settings.replace({"objective.reduction": "sequence"})), 0)
     if abs(float((even.weight * even.surrogate).sum())) > 10 * step.precision * float(np.abs(own).mean()):
         return False
     left = -float((mass * own).sum())
@@ -90,7 +90,9 @@ def _no_pull(step: Step, passed: int) -> bool:
 def _smaller(step: Step, **changes: Any) -> bool:
     """Return whether every advantage would be smaller under the changed settings."""
     o = step.settings.objective
-    other = gained(step) if step.advantage is not None else recompute.advantage(step, o.replace(**changes))
+    other = gained(step)
+    if step.advantage is None:
+        other = recompute.advantage(recompute.under(step, step.settings.replace({"objective": o.replace(**changes)})))
     return float(np.abs(other).max()) < float(np.abs(gained(step)).max())
 
 

@@ -30,37 +30,18 @@ class BanditTask:
         choices=(*LANDSCAPES, *LONGER),
         plugins="task",
         live=False,
-        premises=("right", "payable"),
     )
     actions: int = setting(
-        10,
-        tr("Number of actions."),
-        tr("Actions"),
-        symbol="A",
-        low=2,
-        high=64,
-        usual=(2, 20),
-        live=False,
-        premises=("right", "payable"),
+        10, tr("Number of actions."), tr("Actions"), symbol="A", low=2, high=64, usual=(2, 20), live=False
     )
-    peak: float = setting(
-        7.0,
-        tr("Action with the highest reward."),
-        tr("Peak at"),
-        low=1,
-        high=64,
-        usual=(1, 10),
-        premises=("payable",),
-    )
+    peak: float = setting(7.0, tr("Action with the highest reward."), tr("Peak at"), low=1, high=64, usual=(1, 10))
     half_width: float = variant(
         5.0,
         tr("Distance from a peak at which its reward has fallen to 0."),
         tr("Half-width"),
-        low=0,
-        above=True,
+        above=0,
         high=64,
         usual=(1, 10),
-        premises=("payable",),
     )
     custom: tuple[float, ...] = setting(
         (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0),
@@ -68,7 +49,6 @@ class BanditTask:
         tr("Custom rewards"),
         low=-1e9,
         high=1e9,
-        premises=("payable",),
     )
     levels: tuple[float, ...] = variant(
         (0.0,),
@@ -77,7 +57,6 @@ class BanditTask:
         low=-1e9,
         high=1e9,
         live=False,
-        premises=("payable",),
     )
     bias_action: int = variant(
         1,
@@ -105,7 +84,6 @@ class BanditTask:
         high=256,
         usual=(1, 32),
         live=False,
-        premises=("right", "payable"),
     )
 
     faulty_action: int | None = variant(
@@ -116,7 +94,6 @@ class BanditTask:
         high=64,
         usual=(1, 10),
         optional=True,
-        premises=("payable",),
     )
     faulty_reward: float = variant(
         1.0,
@@ -125,7 +102,6 @@ class BanditTask:
         low=-1e9,
         high=1e9,
         usual=(0, 2),
-        premises=("payable",),
     )
 
     def __post_init__(self) -> None:

@@ -38,8 +38,6 @@ class About:
         withheld: choices that are accepted from files but not offered.
         choices_since: first versions of choices that were added later, as (choice, version).
         plugins: the kind of row with which packages of others add choices (:mod:`grpo_core.plugins`), or an empty text.
-        premises: names in :data:`grpo_core.premises.PREMISES` of the facts that its value decides, and on which
-            sentences depend; None in the row of an older setting that decides none.
         subject: what it is about, as for commands: a door of the first screen shows the settings whose subjects it
             names, and those without a subject.
     """
@@ -63,7 +61,6 @@ class About:
     choices_since: tuple[tuple[str, str], ...] = ()
     withheld: tuple[str, ...] = ()
     plugins: str = ""
-    premises: tuple[str, ...] | None = None
     subject: str = ""
 
     @property
@@ -106,7 +103,11 @@ _ALLOWED = {
 
 
 def setting(default: Any, help: str, title: str, **about: Any) -> Any:
-    """Return a dataclass field with its :class:`About`. ``choices`` can be a dict from each word to its title."""
+    """Return a dataclass field with its :class:`About`. ``choices`` can be a dict from each word to its title, and
+    ``above`` is a lower bound that is itself not allowed.
+    """
+    if "above" in about:
+        about |= {"low": about["above"], "above": True}
     if isinstance(about.get("choices"), dict):
         about |= {"choices": tuple(about["choices"]), "choice_titles": tuple(about["choices"].values())}
     text = isinstance(default, str) and "choices" not in about

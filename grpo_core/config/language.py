@@ -116,7 +116,7 @@ def _words(c: Completion) -> float:
 
 def weight(reward: Reward, default: float, help: str, title: str, **about: Any) -> Any:
     """Return the setting of the weight of a part of the reward, by default from −100 to 100."""
-    field = setting(default, help, title, low=-100, high=100, **{"premises": ("payable",)} | about)
+    field = setting(default, help, title, low=-100, high=100, **about)
     return dataclasses.field(default=default, metadata={**field.metadata, "reward": reward})
 
 
@@ -135,7 +135,6 @@ class LanguageTask:
         choices=tuple(PROBLEMS),
         choices_since=(*((name, "0.2.0") for name in IN_WORDS), ("calculator", "0.3.0")),
         live=False,
-        premises=("payable",),
     )
     difficulty: str = setting(
         "mixed",
@@ -162,7 +161,6 @@ class LanguageTask:
     answer_weight: float = weight(
         Reward(name="right_answer", title=tr("right answer"), symbol="x^{A}", score=lambda c: c.right(), bounded=True),
         1.0, tr("Reward of a right final answer."), tr("Right answer pays"), usual=(0, 2),
-        premises=("payable", "difficulty"),
     )  # fmt: skip # table, one row per reward
     working_weight: float = weight(
         Reward(name="well_formed", title=tr("well-formed working"), symbol="x^{W}", score=lambda c: c.well_formed(),
@@ -237,7 +235,6 @@ class LanguageTask:
         ),
         tr("Format"),
         choices=tuple(FORMATS),
-        premises=(),
         since="0.4.0",
     )
     format_weight: float = weight(
@@ -269,7 +266,6 @@ class LanguageTask:
         tr("Thinking"),
         choices=("default", "on", "off"),
         live=False,
-        premises=(),
         since="0.4.0",
     )
     mask_tool: bool = setting(
@@ -396,8 +392,7 @@ class Model:
         16.0,
         tr("The adapter's contribution is multiplied by this number divided by its rank."),
         tr("Adapter α"),
-        low=0,
-        above=True,
+        above=0,
         high=4096,
         usual=(1, 64),
         live=False,

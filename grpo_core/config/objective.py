@@ -87,7 +87,6 @@ class Objective:
         ),
         tr("Credit"),
         choices={"outcome": tr("outcome"), "process": tr("process")},
-        premises=("payable",),
     )
     level: str = detail(
         "token",
@@ -133,8 +132,7 @@ class Objective:
         tr("Upper bound on the ratio before the minimum is taken, so that a bad sample cannot push without limit."),
         tr("Dual clip"),
         symbol="c",
-        low=0,
-        above=True,
+        above=0,
         high=1e6,
         usual=(1, 10),
         optional=True,
@@ -143,8 +141,7 @@ class Objective:
         None,
         tr("Log-ratios are clamped to plus or minus this before the exponential."),
         tr("Log-ratio limit"),
-        low=0,
-        above=True,
+        above=0,
         high=700,
         usual=(1, 20),
         optional=True,
@@ -157,8 +154,7 @@ class Objective:
         ),
         tr("Importance cap"),
         symbol="C",
-        low=0,
-        above=True,
+        above=0,
         high=1e6,
         usual=(1, 10),
         optional=True,
@@ -167,13 +163,11 @@ class Objective:
         None,
         tr("Lower bound of the importance weight. If empty, there is none."),
         tr("Importance floor"),
-        low=0,
-        above=True,
+        above=0,
         high=1e6,
         usual=(0.1, 0.9),
         optional=True,
         since="0.4.0",
-        premises=(),
     )
     importance_level: str = setting(
         "token",
@@ -184,7 +178,6 @@ class Objective:
         tr("Importance level"),
         choices={"token": tr("token"), "sequence": tr("sequence"), "sequence_sum": tr("sequence sum")},
         since="0.4.0",
-        premises=(),
     )
     importance_mode: str = setting(
         "truncate",
@@ -192,15 +185,13 @@ class Objective:
         tr("Outside the bounds"),
         choices={"truncate": tr("truncate"), "mask": tr("set to 0")},
         since="0.4.0",
-        premises=(),
     )
     sapo_temperature_pos: float = setting(
         1.0,
         tr("Sharpness of SAPO's soft gate for positive advantages."),
         tr("SAPO temperature, A > 0"),
         symbol="τ⁺",
-        low=0,
-        above=True,
+        above=0,
         high=1e3,
         usual=(0.5, 4),
     )
@@ -209,8 +200,7 @@ class Objective:
         tr("Sharpness of SAPO's soft gate for negative advantages."),
         tr("SAPO temperature, A < 0"),
         symbol="τ⁻",
-        low=0,
-        above=True,
+        above=0,
         high=1e3,
         usual=(0.5, 4),
     )

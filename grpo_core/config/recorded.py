@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from grpo_core.config.fields import check, setting
 from grpo_core.errors import SettingsError
 from grpo_core.parsing import ParseError, from_json
 from grpo_core.text import tr
+
+fact = partial(setting, live=False, since="0.2.0")
+"""Return the field of something that the other program recorded."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,21 +22,13 @@ class RecordedTask:
     The seed of such a run is unknown; ``Settings.seed`` is meaningless for it.
     """
 
-    source: str = setting(
-        "", tr("The program that trained the run, with its version."), tr("Trained by"), live=False, since="0.2.0"
+    source: str = fact("", tr("The program that trained the run, with its version."), tr("Trained by"))
+    reward_names: tuple[str, ...] = fact((), tr("The reward functions."), tr("Rewards"))
+    reward_weights: tuple[float, ...] = fact(
+        (), tr("Weight of each reward function in the reward."), tr("Reward weights")
     )
-    reward_names: tuple[str, ...] = setting((), tr("The reward functions."), tr("Rewards"), live=False, since="0.2.0")
-    reward_weights: tuple[float, ...] = setting(
-        (),
-        tr("Weight of each reward function in the reward."),
-        tr("Reward weights"),
-        live=False,
-        since="0.2.0",
-    )
-    eos_ids: tuple[int, ...] = setting(
-        (), tr("Token numbers that end a completion."), tr("End tokens"), live=False, since="0.2.0"
-    )
-    max_tokens: int | None = setting(
+    eos_ids: tuple[int, ...] = fact((), tr("Token numbers that end a completion."), tr("End tokens"))
+    max_tokens: int | None = fact(
         None,
         tr("The trainer's limit on a completion."),
         tr("Longest completion"),
@@ -40,16 +36,8 @@ class RecordedTask:
         low=1,
         high=10**9,
         optional=True,
-        live=False,
-        since="0.2.0",
     )
-    trainer_settings: str = setting(
-        "",
-        tr("The trainer's own settings, as JSON."),
-        tr("The trainer's settings"),
-        live=False,
-        since="0.2.0",
-    )
+    trainer_settings: str = fact("", tr("The trainer's own settings, as JSON."), tr("The trainer's settings"))
 
     def __post_init__(self) -> None:
         check(self)

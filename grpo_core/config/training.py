@@ -97,7 +97,6 @@ class Optimizer:
         high=1e3,
         usual=(1e-5, 10),
         logarithmic=True,
-        premises=("moves",),
     )
     adam_beta1: float = detail(
         0.9,
@@ -118,14 +117,7 @@ class Optimizer:
         usual=(0.9, 0.9999),
     )
     adam_epsilon: float = detail(
-        1e-8,
-        tr("Keeps Adam's division finite."),
-        tr("Adam ε"),
-        low=0,
-        above=True,
-        high=1,
-        usual=(1e-10, 1e-4),
-        logarithmic=True,
+        1e-8, tr("Keeps Adam's division finite."), tr("Adam ε"), above=0, high=1, usual=(1e-10, 1e-4), logarithmic=True
     )
 
     weight_decay: float = detail(
@@ -141,8 +133,7 @@ class Optimizer:
         None,
         tr("A longer gradient is scaled down to this length before the step."),
         tr("Largest gradient norm"),
-        low=0,
-        above=True,
+        above=0,
         high=1e9,
         usual=(0.1, 10),
         optional=True,
@@ -152,12 +143,10 @@ class Optimizer:
         None,
         tr("The change that an update makes to a bandit's logits is rescaled to this length; a change of 0 stays 0."),
         tr("Step length"),
-        low=0,
-        above=True,
+        above=0,
         high=1e3,
         usual=(0.01, 3),
         optional=True,
-        premises=("follows_rate",),
     )
 
     def __post_init__(self) -> None:

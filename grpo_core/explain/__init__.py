@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 
-from grpo_core.config import Objective
-from grpo_core.explain import advantages, cards, gradient, kl, loss, process, ratio, records, surrogate
+from grpo_core.explain import advantages, cards, kl, loss, process, records, token
 from grpo_core.explain import policy_numbers as policy
 from grpo_core.explain.node import Formula, Node
 from grpo_core.explain.numbers import Numbers
@@ -20,12 +19,11 @@ from grpo_core.record import Step
 __all__ = ["KINDS", "Node", "Numbers", "Quantity", "explain", "explain_from", "quantity_title"]
 
 
-def explain(step: Step, quantity: Quantity, objective: Objective | None = None) -> Node:
+def explain(step: Step, quantity: Quantity) -> Node:
     """Explain one number of ``step``.
 
     Args:
         quantity: the number; named in :data:`KINDS`, ``METRICS`` or the step's measurements.
-        objective: a different objective, for a what-if; by default the update's own.
 
     Returns:
         The node. If the update lacks a required input, its value is NaN and its note says what is missing.
@@ -33,9 +31,9 @@ def explain(step: Step, quantity: Quantity, objective: Objective | None = None) 
     Raises:
         KeyError: there is no number with that name.
         IndexError: the update has no such row, token, pass, position, action or group.
-        SettingsError: the update cannot be evaluated under ``objective``.
+        SettingsError: the update lacks something that its objective needs.
     """
-    return explain_from(Numbers(step, objective), quantity)
+    return explain_from(Numbers(step), quantity)
 
 
 def explain_from(numbers: Numbers, quantity: Quantity) -> Node:
@@ -66,11 +64,9 @@ RULES: dict[str, records.Rule] = {
     **records.RULES,
     **advantages.RULES,
     **process.RULES,
-    **ratio.RULES,
-    **surrogate.RULES,
+    **token.RULES,
     **kl.RULES,
     **loss.RULES,
-    **gradient.RULES,
     **policy.RULES,
     **cards.RULES,
 }

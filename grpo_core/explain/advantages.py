@@ -330,12 +330,7 @@ def td_error(n: Numbers, q: Quantity) -> Formula:
 
 RULES: dict[str, Rule] = {
     "penalised_reward": penalised_reward,
-    "group_mean": mean,
-    "group_std": std,
-    "batch_mean": mean,
-    "batch_std": std,
-    "centred_std": std,
     "baseline": baseline,
-    "advantage": advantage,
     "td_error": td_error,
 }
+"""Rules without those that steps change, which are in ``process.py``."""

@@ -6,9 +6,8 @@ import math
 
 from grpo_core import kl
 from grpo_core.explain.node import Formula
-from grpo_core.explain.numbers import Numbers
+from grpo_core.explain.numbers import Numbers, ratio_name
 from grpo_core.explain.quantity import Quantity
-from grpo_core.explain.reading import ratio_name
 from grpo_core.explain.records import Rule
 from grpo_core.expression import Expression
 from grpo_core.levels import LEVELS

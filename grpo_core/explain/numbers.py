@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from grpo_core import metrics
-from grpo_core.config import Objective
 from grpo_core.evaluated_step import EvaluatedStep
 from grpo_core.explain.quantity import KINDS, Quantity, is_card
 from grpo_core.explain.readings import NAN, READ
+from grpo_core.expression import Expression, Reading
+from grpo_core.levels import LEVELS
 from grpo_core.record import Step
 from grpo_core.text import tr
 
@@ -16,8 +19,8 @@ from grpo_core.text import tr
 class Numbers(EvaluatedStep):
     """An evaluated update whose numbers can be looked up by :class:`Quantity`. NaN if the record lacks a number."""
 
-    def __init__(self, step: Step, objective: Objective | None = None) -> None:
-        super().__init__(step, objective)
+    def __init__(self, step: Step) -> None:
+        super().__init__(step)
         self._values: dict[Quantity, float] = {}
 
     def __getitem__(self, quantity: Quantity) -> float:
@@ -105,3 +108,37 @@ class Numbers(EvaluatedStep):
 
 def _one(place: int | None) -> int:
     return (place or 0) + 1
+
+
+def ratio_name(n: Numbers) -> str:
+    """Return the symbol of the ratio: r for a token, s for a completion as in GSPO (arXiv:2507.18071, equation 7)."""
+    return "s_{i}" if LEVELS[n.objective.level].of_completion else f"r_{n.it}"
+
+
+class TokenReading(Reading):
+    """The engine's numbers of one token in one pass.
+
+    Attributes:
+        inputs: addresses of the numbers that have been read, in order; shared by all readings of one explanation.
+    """
+
+    def __init__(self, numbers: Numbers, place: Quantity, beside: TokenReading | None = None) -> None:
+        self.inputs: list[Quantity] = [] if beside is None else beside.inputs
+        self.objective, self.index, self.ratio_name = numbers.objective, numbers.it, ratio_name(numbers)
+        self.advantage_name = f"A_{numbers.it}" if numbers.advantage.ndim > 1 else "A_{i}"
+        self._numbers = numbers
+        self._place = place
+        self._completion: dict[Callable[[Sequence[Reading]], Expression], Expression]
+        self._completion = {} if beside is None else beside._completion
+
+    def read(self, name: str) -> float:
+        quantity = self._numbers.token(name, self._place)
+        self.inputs.append(quantity)
+        return self._numbers[quantity]
+
+    def of_completion(self, rule: Callable[[Sequence[Reading]], Expression]) -> Expression:
+        if rule not in self._completion:
+            n, q = self._numbers, self._place
+            places = [Quantity(q.name, passed=q.passed, row=q.row, token=t) for t in n.visited(q.row)]
+            self._completion[rule] = rule([TokenReading(n, place, self) for place in places])
+        return self._completion[rule]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from grpo_core import kl, recompute
-from grpo_core.bandit.gradient import updated_logits
+from grpo_core import kl
 from grpo_core.baselines import BASELINES
 from grpo_core.config.language import REWARDS
 from grpo_core.deviations import DEVIATIONS
@@ -64,12 +62,9 @@ def _std(n: EvaluatedStep, q: Quantity, values: np.ndarray, freedom: int = 1) ->
 
 def _centred_std(n: EvaluatedStep, q: Quantity) -> float:
     """Return the standard deviation of the batch's centred rewards. NaN with a critic, whose values are not those."""
-    goal = n.objective.replace(std="none")
-    if BASELINES[goal.baseline].from_critic:
+    if BASELINES[n.objective.baseline].from_critic:
         return NAN
-    bare = dataclasses.replace(n.step, advantage=None)
-    centred = recompute.scores_of_steps(bare, goal) if n.objective.credits_steps else recompute.advantage(bare, goal)
-    return _std(n, q, np.where(np.isnan(n.scores), np.nan, centred))
+    return _std(n, q, np.where(np.isnan(n.scores), np.nan, n.centred))
 
 
 def _baseline(n: EvaluatedStep, q: Quantity) -> float:
@@ -85,8 +80,7 @@ def _baseline(n: EvaluatedStep, q: Quantity) -> float:
     group = Quantity("group_mean", group=here)
     if compared_with.within_group and not compared_with.mean and _scored(n, group, n.scores).size < 2:
         return 0.0
-    bare = dataclasses.replace(n.step, advantage=None)
-    return float(n.scores[row] - recompute.advantage(bare, n.objective.replace(std="none"))[row])
+    return float(n.scores[row] - n.centred[row])
 
 
 def _denominator(n: EvaluatedStep, q: Quantity) -> float:
@@ -178,18 +172,6 @@ def _exact_kl(n: EvaluatedStep, q: Quantity) -> float:
     return NAN if reference is None else _of(_logp_of(n, q), lambda logp: kl.exact(logp, reference[q.context]))
 
 
-def _new_probability(n: EvaluatedStep, q: Quantity) -> float:
-    """Return the recorded probability, or under a different objective the probability after a plain gradient step."""
-    if n.recorded:
-        known = n.step.distribution(q.passed + 1)
-        return NAN if known is None else float(np.exp(known[q.context, q.action]))
-    logits = updated_logits(n.step, q.passed) if n.logit_gradient(q.passed) is not None else None
-    if logits is None:
-        return NAN
-    z = logits[q.context] / n.step.settings.learner.temperature
-    return float(np.exp(z - z.max())[q.action] / np.exp(z - z.max()).sum())
-
-
 READ: dict[str, Callable[[EvaluatedStep, Quantity], float]] = {
     **{part.name: _part(part.name) for part in REWARDS.values()},
     "reward": lambda n, q: float(n.step.rewards[q.row or 0]),
@@ -231,7 +213,7 @@ READ: dict[str, Callable[[EvaluatedStep, Quantity], float]] = {
     "probability": lambda n, q: _of(_logp_of(n, q), lambda logp: np.exp(float(logp[q.action]))),
     "alternative": lambda n, q: float(np.exp(alternative_logp(n.step, q))),
     "ref_alternative": lambda n, q: float(np.exp(alternative_logp(n.step, q))),
-    "new_probability": _new_probability,
+    "new_probability": lambda n, q: _of(n.step.distribution(q.passed + 1), lambda p: np.exp(p[q.context, q.action])),
     "max_probability": lambda n, q: _of(_logp_of(n, q), lambda logp: np.exp(logp.max())),
     "entropy": lambda n, q: _of(_logp_of(n, q), kl.entropy),
     "exact_kl": _exact_kl,

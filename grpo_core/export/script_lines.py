@@ -61,7 +61,7 @@ def advantage_lines(step: Step) -> list[str]:
             _spread(2),
         ]
     reward, lines = "REWARD", []
-    if recompute.summed_log_ratio(step, o) is not None:
+    if recompute.summed_log_ratio(step) is not None:
         reward = "PAID"
         lines = ["PAID = REWARD - BETA * (OLD_LOGP - REF_LOGP).sum(1)  # the KL is paid for in the reward"]
     unscored = bool(np.isnan(step.rewards).any())

@@ -28,7 +28,7 @@ class Foreign:
 
 
 PASSES = (
-    Foreign(name="session", requests=("session",), modules=("grpo_core.runs.session_zip", "grpo_core.runs.session")),
+    Foreign(name="session", requests=("session",), modules=("grpo_core.runs.session",)),
     Foreign(name="run file", requests=("converted_run",), modules=("grpo_core.runs.",)),
     Foreign(name="prompt file", requests=("prompts",)),
     Foreign(name="settings", modules=("grpo_core.config.reading",)),

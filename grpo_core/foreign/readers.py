@@ -151,8 +151,7 @@ class Readers:
     ) -> tuple[Manifest, tuple[Path, ...]]:
         """Open a session file like :func:`grpo_core.runs.session.open_session`."""
         from grpo_core.runs.manifest import manifest_from
-        from grpo_core.runs.session import adopt_copies, open_session
-        from grpo_core.runs.session_zip import LARGEST
+        from grpo_core.runs.session import LARGEST, adopt_copies, open_session
 
         if not self.own_process:
             return open_session(path, folder, cancelled, progress)

@@ -86,7 +86,7 @@ def grad_norm(n: Numbers) -> Reason | None:
         return Reason.of("zero", chip, at, *claims)
     if norm > HUGE:
         return Reason.of("unhealthy", tr("gradient is large"), at, Card.of("norm", norm=norm), _smaller_steps(n))
-    if not np.any(n.push(0)) and np.any(n.pull(0)) and not n.has_entropy_bonus:
+    if not np.any(n.gradient_parts(0)[0]) and np.any(n.pull(0)) and not n.has_entropy_bonus:
         return Reason.of(
             "note",
             tr("only the KL pulls"),
@@ -107,7 +107,8 @@ def _smaller_steps(n: Numbers) -> Card:
         return Card.of("adam_divides")
     if n.step.advantage is not None or not DEVIATIONS[n.objective.std].divides or optimizer.max_grad_norm is not None:
         return Card.of("slower")
-    damped = recompute.advantage(n.step, n.objective.replace(std_epsilon=1.0))  # a critic's advantages are not divided
+    wider = n.step.settings.replace({"objective.std_epsilon": 1.0})
+    damped = recompute.advantage(recompute.under(n.step, wider))  # a critic's advantages are not divided
     return Card.of("slower_or_damped" if np.abs(damped).max() < np.abs(n.advantage).max() else "slower")
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from grpo_core.metrics import METRICS
-from grpo_core.runs.connection import RunConnection
+from grpo_core.runs.database import RunConnection
 
 KEY = "checks"
 _META = ("id", "title", "created", "settings", "seed", "parent", "parent_step", "parent_path", "version", "origin")
@@ -36,46 +36,23 @@ _KNOWN_SERIES = json.dumps(tuple(METRICS))
 def note_checks(connection: sqlite3.Connection | RunConnection, *tables: str) -> None:
     """Store the current checksums of ``tables``, by default of all tables, within the caller's transaction."""
     rows = dict(connection.execute("SELECT key, value FROM meta").fetchall())
-    kept = _kept(rows)
-    for name in tables or CHECKED:
-        if name == "meta":
-            kept[name] = [0, _of_meta(rows)]
-        elif name == "series":
-            kept[name] = [0, _crc([rows.get("series")])]
-        else:
-            found = connection.execute(_TABLES[name]).fetchall()
-            kept[name] = [len(found), _crc(found)]
-    text = json.dumps(kept)
-    connection.execute("INSERT OR REPLACE INTO meta(key, value) VALUES (?, ?)", (KEY, text))
+    kept = _kept(rows) | {name: _checksum(connection, rows, name) for name in tables or CHECKED}
+    connection.execute("INSERT OR REPLACE INTO meta(key, value) VALUES (?, ?)", (KEY, json.dumps(kept)))
 
 
-def damaged_meta(rows: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of the metadata, or of the series' names, that do not match their checksums."""
-    kept = _kept(rows)
-    found = {"meta": _of_meta(rows), "series": _crc([rows.get("series")])}
-    if rows.get("series") == _KNOWN_SERIES:  # an earlier version may have written its own names
-        found.pop("series")
-    return tuple(name for name, crc in found.items() if name in kept and kept[name][1] != crc)
+def is_damaged(connection: sqlite3.Connection | RunConnection, rows: Mapping[str, Any], name: str) -> bool:
+    """Return whether an entry of :data:`CHECKED` does not match its checksum. False if it has none.
 
-
-def is_damaged(connection: sqlite3.Connection | RunConnection, rows: Mapping[str, Any], table: str) -> bool:
-    """Return whether one of the tables in :data:`CHECKED` does not match its checksum. False if it has none.
+    Args:
+        rows: the table ``meta``; for another table, the row with the checksums is enough.
 
     Raises:
         sqlite3.Error: the table cannot be read at all.
     """
-    if table not in (kept := _kept(rows)):
-        return False
-    count, crc = kept[table]
-    there = 0
-
-    def rows_there() -> Iterator[object]:
-        nonlocal there
-        for row in connection.execute(f"{_TABLES[table]} LIMIT ?", (count,)):
-            there += 1
-            yield row
-
-    return _crc(rows_there()) != crc or there != count
+    kept = _kept(rows).get(name)
+    if kept is None or (name == "series" and rows.get("series") == _KNOWN_SERIES):
+        return False  # an earlier version may have written its own names
+    return _checksum(connection, rows, name, kept[0]) != kept
 
 
 def covered(rows: Mapping[str, Any]) -> frozenset[str]:
@@ -92,12 +69,19 @@ def _kept(rows: Mapping[str, Any]) -> dict[str, list[int]]:
         return {}
 
 
-def _of_meta(rows: Mapping[str, Any]) -> int:
-    return _crc([key, rows.get(key)] for key in _META)
+def _checksum(
+    connection: sqlite3.Connection | RunConnection, rows: Mapping[str, Any], name: str, most: int = -1
+) -> list[int]:
+    """Return (number of rows, checksum) of an entry of :data:`CHECKED`. ``most``: limit on the rows that count."""
+    if name == "meta":
+        return [0, _crc([key, rows.get(key)] for key in _META)[1]]
+    if name == "series":
+        return [0, _crc([rows.get("series")])[1]]
+    return _crc(connection.execute(f"{_TABLES[name]} LIMIT ?", (most,)))
 
 
-def _crc(rows: Iterable[object]) -> int:
-    crc = 0
+def _crc(rows: Iterable[object]) -> list[int]:
+    count = crc = 0
     for row in rows:
-        crc = zlib.crc32(repr(row).encode("utf-8", "surrogatepass"), crc)
-    return crc
+        count, crc = count + 1, zlib.crc32(repr(row).encode("utf-8", "surrogatepass"), crc)
+    return [count, crc]

@@ -10,11 +10,10 @@ from grpo_core.config import Settings
 from grpo_core.record import Origin, Step
 from grpo_core.runs import series
 from grpo_core.runs.checks import note_checks
-from grpo_core.runs.database import APPLICATION_ID, VERSION, transaction
+from grpo_core.runs.database import APPLICATION_ID, TABLES, VERSION, transaction
 from grpo_core.runs.layout import encoded
 from grpo_core.runs.meta import RunMeta, meta_rows, origin_record, raise_needs
 from grpo_core.runs.reader import RunReader
-from grpo_core.runs.schema import TABLES
 
 
 def build(

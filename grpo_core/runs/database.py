@@ -1,17 +1,26 @@
-"""The SQLite level of a run file: its structure, opening it, and error messages."""
+"""The SQLite level of a run file: its tables, a hardened connection, opening it, and error messages.
+
+A database of unknown origin is also a program: a view can be an endless query, a trigger runs when a row is written, a
+virtual table calls code, and a generated column computes values. A run file only has plain tables, so anything else in
+it is rejected before its first table is read, and no code in the file is run.
+
+The b-trees of a damaged database can be circular, and a few kilobytes can represent more rows than can ever be read.
+Therefore each statement has a limit on processor time, which does not include waiting for a slow disk.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import sqlite3
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from grpo_core.errors import RunFileError
-from grpo_core.runs.connection import RunConnection, connected
-from grpo_core.runs.schema import check_schema
 from grpo_core.text import tr
 
 APPLICATION_ID = 0x4752504F  # "GRPO"
@@ -58,6 +67,101 @@ _REASONS = {
     "SQLITE_PROTOCOL": tr("another program is using it"),
     "SQLITE_IOERR": tr("the disk reports an error; it may be full"),
 }
+
+SCHEMA = """
+CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE layout(id INTEGER PRIMARY KEY, fields TEXT NOT NULL UNIQUE);
+CREATE TABLE settings(id INTEGER PRIMARY KEY, json TEXT NOT NULL);
+CREATE TABLE step(step INTEGER PRIMARY KEY, layout INTEGER NOT NULL, settings INTEGER NOT NULL, crc INTEGER NOT NULL,
+                  record BLOB NOT NULL);
+CREATE TABLE series(name TEXT NOT NULL, chunk INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY(name, chunk));
+CREATE TABLE tail(step INTEGER PRIMARY KEY, data BLOB NOT NULL);
+CREATE TABLE text(id INTEGER PRIMARY KEY, text TEXT NOT NULL);
+CREATE TABLE snapshot(step INTEGER NOT NULL, kind TEXT NOT NULL, layout INTEGER, crc INTEGER NOT NULL,
+                      record BLOB NOT NULL, PRIMARY KEY(step, kind));
+CREATE TABLE answer(step INTEGER NOT NULL, question TEXT NOT NULL, answer TEXT NOT NULL, PRIMARY KEY(step, question));
+CREATE TABLE note(step INTEGER NOT NULL, created REAL NOT NULL, text TEXT NOT NULL);
+"""
+"""The tables of a run file. The id of a row of settings is the number of the first update with these settings."""
+
+TABLES = {
+    statement.split("(")[0].removeprefix("CREATE TABLE "): statement
+    for statement in map(str.strip, SCHEMA.split(";"))
+    if statement
+}
+"""Name of a table -> the statement that creates it, as SQLite stores it in the file."""
+
+_MOST_OBJECTS = 100
+_PLAIN_TABLE = re.compile(r"CREATE TABLE \w+\s?\([\w\s,()]*\)[\w\s,]*", re.ASCII)
+_COMPUTES = re.compile(r"\b(as|check|generated|default|collate|references|foreign)\b", re.ASCII | re.IGNORECASE)
+
+PROCESSOR_SECONDS = 2.0
+"""Processor time, in seconds, allowed for one statement. A series of a million updates takes a few hundredths of a
+second.
+"""
+LONGEST_VALUE = 64_000_000
+"""Maximum size in bytes of a value in a small file. In a larger file, the limit is the file's size."""
+_NO_LIMIT = 1_000_000_000
+"""SQLite's own limit on the size of a value in bytes."""
+_LOOK_EVERY = 1000
+"""Number of SQLite instructions between two checks of the time."""
+
+
+class RunConnection(sqlite3.Connection):
+    """A connection with a time limit for each statement. Used by one thread at a time."""
+
+    _end = 0.0
+
+    def guard(self, size: int) -> None:
+        """Disable features that let a database run code, and limit values to the ``size`` of the file in bytes."""
+        self.set_progress_handler(lambda: time.thread_time() > self._end, _LOOK_EVERY)
+        self.execute("PRAGMA trusted_schema=OFF")
+        self.execute("PRAGMA cell_size_check=ON")
+        self.limit_values(size)
+
+    def limit_values(self, size: int) -> None:
+        """Reject values longer than a file of ``size`` bytes can hold."""
+        self.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(max(size, LONGEST_VALUE), _NO_LIMIT))
+
+    def allow_writing(self) -> None:
+        """Remove the limit on the size of values, for writing."""
+        self.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _NO_LIMIT)
+
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        self._renew()
+        return super().execute(sql, parameters)
+
+    def executemany(self, sql: str, parameters: Iterable[Any], /) -> sqlite3.Cursor:
+        self._renew()
+        return super().executemany(sql, parameters)
+
+    def _renew(self) -> None:
+        self._end = time.thread_time() + PROCESSOR_SECONDS
+
+
+def connected(path: Path, mode: str) -> RunConnection:
+    """Connect to the database at ``path`` in autocommit mode. ``mode`` is that of SQLite's URI, such as ``mode=ro``.
+
+    Raises:
+        sqlite3.Error: it cannot be opened, or is not a database.
+    """
+    size = sum(beside.stat().st_size for beside in (path, path.with_name(path.name + "-wal")) if beside.exists())
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?{mode}",
+        uri=True,
+        timeout=2.0,
+        isolation_level=None,
+        cached_statements=32,
+        factory=RunConnection,
+        check_same_thread=False,  # a run is opened in another thread and then passed to the window
+    )
+    try:
+        connection.guard(size)
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # opening is lazy; errors belong here
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def opened(path: Path, *, writable: bool = False) -> tuple[RunConnection, int]:
@@ -231,3 +335,47 @@ def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iter
         with suppress(sqlite3.Error):  # a full disk may already have rolled back
             connection.execute("ROLLBACK")
         raise
+
+
+def check_schema(connection: sqlite3.Connection, name: str, *, newer: bool = False) -> None:
+    """Reject a database that contains anything other than the tables of a run.
+
+    Args:
+        connection: connection to a database of which nothing else has been read.
+        newer: whether the file declares that it is from a newer version of the program; it can then have more tables
+            and columns, provided that they are plain.
+
+    Raises:
+        RunFileError: the database has a view, trigger, virtual table or index that no run file has, or a table is
+            missing or has the wrong columns.
+    """
+    objects = connection.execute("SELECT type, name, sql FROM sqlite_schema LIMIT ?", (_MOST_OBJECTS + 1,)).fetchall()
+    if len(objects) > _MOST_OBJECTS:
+        raise RunFileError(
+            tr("{name} contains more tables than any run file; it was not written by GRPO Lab.").format(name=name)
+        )
+    present = {}
+    for kind, called, sql in objects:
+        if kind == "index" and sql is None and str(called).startswith("sqlite_autoindex_"):
+            continue  # SQLite's own, for a primary key
+        known = called in TABLES if not newer else isinstance(sql, str) and _is_plain(sql)
+        if kind != "table" or not known:
+            raise RunFileError(
+                tr(
+                    "{name} contains something that no run file has ({kind} “{object}”); it was not written by GRPO "
+                    "Lab and was not opened."
+                ).format(name=name, kind=str(kind)[:40], object=str(called)[:40])
+            )
+        present[called] = sql
+    for table, statement in TABLES.items():
+        if table not in present or not (newer or present[table] == statement):
+            raise RunFileError(
+                tr("{name} cannot be read: its table “{table}” is not like that of a run; the file is damaged.").format(
+                    name=name, table=table
+                )
+            )
+
+
+def _is_plain(sql: str) -> bool:
+    """Return whether a statement creates a table and declares only columns with types."""
+    return len(sql) < 10_000 and _PLAIN_TABLE.fullmatch(sql) is not None and _COMPUTES.search(sql) is None

@@ -11,7 +11,7 @@ from typing import Any
 from grpo_core.config import Settings, settings_from_json
 from grpo_core.errors import GrpoError, RunFileError, shortened
 from grpo_core.record import Origin
-from grpo_core.runs.connection import RunConnection
+from grpo_core.runs.database import RunConnection
 from grpo_core.runs.layout import packed, unpacked
 from grpo_core.runs.limits import LONGEST_META, LONGEST_TITLE, MOST_META_ROWS, MOST_UPDATES
 from grpo_core.text import tr

@@ -19,9 +19,8 @@ from grpo_core.questions import AnyAnswer, AnyQuestion, answer_from_json
 from grpo_core.record import Origin, Step
 from grpo_core.runs import thinning
 from grpo_core.runs.checks import KEY as CHECKS
-from grpo_core.runs.checks import damaged_meta, is_damaged
-from grpo_core.runs.connection import RunConnection
-from grpo_core.runs.database import CHUNK, VERSION, explained, newer_version_error, opened, transaction
+from grpo_core.runs.checks import is_damaged
+from grpo_core.runs.database import CHUNK, VERSION, RunConnection, explained, newer_version_error, opened, transaction
 from grpo_core.runs.files import collapsed, size_of
 from grpo_core.runs.layout import decoded
 from grpo_core.runs.limits import (
@@ -59,7 +58,7 @@ class RunReader:
         with explained(path):
             self._rows = all_rows(connection)
         self._sound: set[str] = set()
-        if "meta" in damaged_meta(self._rows):
+        if is_damaged(connection, self._rows, "meta"):
             raise RunFileError(self._not_as_written(tr("Its description")))
         self.meta: RunMeta = meta_from(self._rows)
         self.first = self.meta.parent[1] + 1 if self.meta.parent else 1
@@ -285,7 +284,7 @@ class RunReader:
             not isinstance(names, list)
             or not 0 < len(names) <= MOST_SERIES
             or not all(isinstance(name, str) and len(name) <= LONGEST_SERIES_NAME for name in names)
-            or "series" in damaged_meta(self._rows)
+            or is_damaged(self._connection, self._rows, "series")
         ):
             raise RunFileError(tr("{name} does not name its series; the file is damaged.").format(name=self.path.name))
         return names

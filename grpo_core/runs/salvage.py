@@ -26,12 +26,11 @@ from grpo_core.record import Step
 from grpo_core.runs import series, thinning
 from grpo_core.runs.checks import KEY as CHECKS
 from grpo_core.runs.checks import note_checks
-from grpo_core.runs.database import APPLICATION_ID, CHUNK, VERSION, explained, opened, transaction
+from grpo_core.runs.database import APPLICATION_ID, CHUNK, SCHEMA, VERSION, explained, opened, transaction
 from grpo_core.runs.files import locked, replacing
 from grpo_core.runs.layout import decoded, encoded
 from grpo_core.runs.meta import all_rows, meta_from, stored_settings, written_by
 from grpo_core.runs.reader import RunReader
-from grpo_core.runs.schema import SCHEMA
 from grpo_core.runs.thinning import Stretch
 from grpo_core.text import tr
 

@@ -59,7 +59,7 @@ def fold(connection: sqlite3.Connection, last: int) -> None:
         steps, table, damaged = newest(connection, len(NAMES), begin - 1, end)
         if len(steps) != CHUNK or damaged.any():
             raise RunFileError(tr("The newest values of the run's series are damaged; they can be rebuilt in a copy."))
-        _insert_chunk(connection, (begin - 1) // CHUNK, table.T)
+        insert_chunk(connection, NAMES, (begin - 1) // CHUNK, table.T)
         connection.execute("DELETE FROM tail WHERE step BETWEEN ? AND ?", (begin, end))
         connection.execute("DELETE FROM series WHERE name = ? AND chunk <= ?", (NEWEST, end))
         begin = end + 1
@@ -71,15 +71,16 @@ def store(connection: sqlite3.Connection, values: np.ndarray) -> None:
     connection.execute("DELETE FROM tail")
     full = values.shape[1] // CHUNK
     for chunk in range(full):
-        _insert_chunk(connection, chunk, values[:, chunk * CHUNK : (chunk + 1) * CHUNK])
+        insert_chunk(connection, NAMES, chunk, values[:, chunk * CHUNK : (chunk + 1) * CHUNK])
     rest = np.ascontiguousarray(values[:, full * CHUNK :].T, "<f8")
     append(connection, [(full * CHUNK + i + 1, row.tobytes()) for i, row in enumerate(rest)])
 
 
-def _insert_chunk(connection: sqlite3.Connection, chunk: int, values: np.ndarray) -> None:
-    connection.executemany(
-        "INSERT OR REPLACE INTO series(name, chunk, data) VALUES (?, ?, ?)", chunk_rows(NAMES, chunk, values)
-    )
+def insert_chunk(connection: sqlite3.Connection, names: Sequence[str], chunk: int, values: np.ndarray) -> None:
+    """Store a chunk of the series ``names``, ``values`` (series, CHUNK), with their checksums."""
+    rows = [(name, chunk, np.ascontiguousarray(row, "<f8").tobytes()) for name, row in zip(names, values, strict=True)]
+    rows.append((CHECKSUMS, chunk, checksums(values).astype("<u8").tobytes()))
+    connection.executemany("INSERT OR REPLACE INTO series(name, chunk, data) VALUES (?, ?, ?)", rows)
 
 
 def checksums(values: np.ndarray) -> np.ndarray:
@@ -90,13 +91,6 @@ def checksums(values: np.ndarray) -> np.ndarray:
     """
     summed: np.ndarray = np.ascontiguousarray(values, np.float64).view(np.uint64).sum(axis=-1, dtype=np.uint64)
     return summed
-
-
-def chunk_rows(names: Sequence[str], chunk: int, values: np.ndarray) -> Iterator[tuple[str, int, bytes]]:
-    """Yield the rows (name, chunk, data) of the table ``series`` for ``values`` (series, CHUNK) and their checksums."""
-    for name, row in zip(names, values, strict=True):
-        yield name, chunk, np.ascontiguousarray(row, "<f8").tobytes()
-    yield CHECKSUMS, chunk, checksums(values).astype("<u8").tobytes()
 
 
 def newest(

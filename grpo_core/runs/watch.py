@@ -13,8 +13,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from grpo_core.errors import GrpoError, RunFileError
-from grpo_core.runs.connection import RunConnection, connected
-from grpo_core.runs.database import opened
+from grpo_core.runs.database import RunConnection, connected, opened
 from grpo_core.runs.files import replacing
 from grpo_core.runs.library import free_name
 from grpo_core.runs.salvage import salvage

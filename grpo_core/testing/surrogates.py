@@ -110,11 +110,11 @@ def numbers(objective: Objective, arrays: dict[str, Any]) -> dict[str, np.ndarra
     return {name: to_numpy(x) for name, x in values.items() if x is not None}
 
 
-def assert_same(left: dict[str, np.ndarray], right: dict[str, np.ndarray], rtol: float = 1e-12) -> None:
+def assert_same(left: dict[str, np.ndarray], right: dict[str, np.ndarray]) -> None:
     """Assert that two results of :func:`numbers` are equal up to rounding."""
     assert left.keys() == right.keys()
     for name in left:
-        np.testing.assert_allclose(left[name], right[name], rtol=rtol, atol=1e-13, err_msg=name)
+        np.testing.assert_allclose(left[name], right[name], rtol=1e-12, atol=1e-13, err_msg=name)
 
 
 def torch_equals_numpy(surrogate: str, level: str) -> None:
@@ -238,10 +238,11 @@ def shown_settings_act(surrogate: str) -> None:
 
 def second_pass(step: Step, objective: Objective) -> list[np.ndarray]:
     """Return the advantage, loss and gradient of the second pass."""
-    push, pull = recompute.token_gradient(step, 1, objective)
+    step = recompute.under(step, step.settings.replace({"objective": objective}))
+    push, pull = recompute.token_gradient(step, 1)
     return [
-        recompute.advantage(step, objective),
-        np.asarray(recompute.terms(step, 1, objective).loss),
+        recompute.advantage(step),
+        np.asarray(recompute.terms(step, 1).loss),
         push if pull is None else push + pull,
     ]
 

@@ -19,9 +19,8 @@ from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.foreign.recording import Source
 from grpo_core.record import Origin, Step
 from grpo_core.runs.checks import note_checks
-from grpo_core.runs.connection import RunConnection, connected
 from grpo_core.runs.creation import build
-from grpo_core.runs.database import explained, transaction
+from grpo_core.runs.database import RunConnection, connected, explained, transaction
 from grpo_core.runs.files import locked, replacing
 from grpo_core.runs.layout import encoded, packed
 from grpo_core.runs.meta import RunMeta

@@ -135,18 +135,15 @@ def replayed(step: Step, wanted: Settings, before: Step | None = None, answer: R
 
 def _every_pass(step: Step, settings: Settings) -> Step:
     """Return every pass of a recorded run's update under ``settings``, at the recorded log-probabilities."""
-    other = under(step, settings.objective)
-    return dataclasses.replace(
-        other, settings=settings, values=_values(step, settings), logp=step.logp[: step.passes], measurements={}
-    )
+    other = under(step, settings)
+    return dataclasses.replace(other, values=_values(step, settings), logp=step.logp[: step.passes], measurements={})
 
 
 def _first_pass(step: Step, settings: Settings) -> Step:
     """Return the first pass of ``step`` under ``settings``, without anything recorded after it."""
-    other = under(step, settings.objective)
+    other = under(step, settings)
     return dataclasses.replace(
         other,
-        settings=settings,
         logp=step.logp[:1],
         part=other.part[:1],
         values=_values(step, settings),

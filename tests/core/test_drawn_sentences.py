@@ -58,7 +58,8 @@ def acts(step: Step, passed: int, *, low: float | None = None, high: float | Non
     if low is not None:
         bound = low + SLACK * abs(low - 1) + 1e-9
         objective = objective.replace(clip_low=max(float(-np.log(bound) if gmpo else 1 - bound), 0.0))
-    return bool(recompute.terms(step, passed, objective).clipped[recompute.used(step, passed)].any())
+    asked = recompute.under(step, step.settings.replace({"objective": objective}))
+    return bool(recompute.terms(asked, passed).clipped[recompute.used(step, passed)].any())
 
 
 def is_true_of_clip(sentence: str, step: Step, passed: int) -> bool:

@@ -22,8 +22,9 @@ from grpo_core.reasons import reasons
 from grpo_core.record import Step
 from grpo_core.testing.updates import every_quantity, random_objective, trained, trained_with
 from grpo_core.typeset import number, signed, squared, total
+from grpo_core.what_if import replayed
 from tests.core.explain_cases import in_single_precision, made_up, random_settings
-from tests.core.steps import random_step
+from tests.core.steps import asked, random_step
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # ziamath 0.13 opens its font the old way
@@ -152,9 +153,8 @@ def test_the_branch_of_the_minimum_is_said_in_words(ratio: float, advantage: flo
 
 
 def test_the_dual_clip_is_said_in_words() -> None:
-    node = explain(
-        with_ratio(5.0, -1.0), Quantity("surrogate", row=0), Objective(dual_clip=3.0, baseline="none", std="none")
-    )
+    step = asked(with_ratio(5.0, -1.0), Objective(dual_clip=3.0, baseline="none", std="none"))
+    node = explain(step, Quantity("surrogate", row=0))
     assert "dual clip 3" in node.note
     assert node.value == pytest.approx(-3.0)
 
@@ -201,8 +201,9 @@ def test_the_new_probability_follows_from_the_old_one() -> None:
 
 @pytest.mark.parametrize("name", [name for name, preset in PRESETS.items() if not preset.critic])
 def test_another_objective_is_explained_like_the_own_one(name: str) -> None:
-    step = trained_with(3, learner__group_size=4, learner__mu=2)
-    numbers = Numbers(step, PRESETS[name].objective)
+    before, ran = (trained_with(number, learner__group_size=4, learner__mu=2) for number in (2, 3))
+    step = replayed(ran, ran.settings.replace({"objective": PRESETS[name].objective}), before)
+    numbers = Numbers(step)
     assert [q for q in every_quantity(step) if not explain_from(numbers, q).agrees] == []
 
 
@@ -318,7 +319,8 @@ def test_every_formula_can_be_typeset() -> None:
 def test_a_long_completion_is_explained_quickly() -> None:
     step = random_step(prompts=2, group_size=4, tokens=2000, passes=2, contexts=4)
     start = time.process_time()
-    for objective in (None, Objective(surrogate="gmpo"), Objective(level="sequence", kl_importance=True)):
+    for objective in (Objective(), Objective(surrogate="gmpo"), Objective(level="sequence", kl_importance=True)):
+        other = asked(step, objective)
         for name in ("loss", "contribution", "push", "pull", "surrogate"):
-            explain(step, Quantity(name, passed=1, row=0 if "row" in KINDS[name].axes else None, token=1), objective)
+            explain(other, Quantity(name, passed=1, row=0 if "row" in KINDS[name].axes else None, token=1))
     assert time.process_time() - start < 3

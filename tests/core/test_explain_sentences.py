@@ -10,12 +10,19 @@ import pytest
 
 from grpo_core import recompute
 from grpo_core.config import Objective, Settings, about
-from grpo_core.explain import KINDS, Quantity, explain
+from grpo_core.explain import KINDS, Node, Quantity, explain
 from grpo_core.objective import gradient
+from grpo_core.record import Step
 from grpo_core.teaching.lessons.experiments.family import FAMILY
 from grpo_core.testing.updates import trained_with
-from tests.core.steps import random_step
+from tests.core.steps import asked, random_step
 from tests.core.test_explain import with_ratio
+
+
+def explained(step: Step, quantity: Quantity, objective: Objective) -> Node:
+    """Explain a number of the update under another objective."""
+    return explain(asked(step, objective), quantity)
+
 
 # -- SAPO: what becomes weaker -----------------------------------------------------------------------------------------
 
@@ -41,7 +48,7 @@ def test_sapos_push_itself_grows_at_first_above_one_and_then_fades(tau: float) -
 
 
 def test_sapos_sentence_says_what_becomes_weaker() -> None:
-    note = explain(with_ratio(2.0, 1.0), Quantity("surrogate", row=0), sampled(surrogate="sapo")).note
+    note = explained(with_ratio(2.0, 1.0), Quantity("surrogate", row=0), sampled(surrogate="sapo")).note
     assert "share of the unclipped push" in note
     assert "itself still grows" in note
     assert "the weaker the push" not in note
@@ -116,7 +123,7 @@ def note_on_the_ratio(kind: str, level: str, tokens: int) -> str:
     step = random_step(tokens=tokens, passes=2, seed=3)
     row = int(step.mask.sum(-1).argmax())
     objective = sampled(kl=kind, kl_importance=True, level=level, beta=1.0)
-    return explain(step, Quantity("kl", passed=1, row=row, token=0), objective).note
+    return explained(step, Quantity("kl", passed=1, row=row, token=0), objective).note
 
 
 @pytest.mark.parametrize("kind", ["k1", "k2", "k3"])
@@ -174,17 +181,17 @@ def test_the_formula_of_clipped_says_what_its_value_says(cap: float | None) -> N
     objective = sampled(dual_clip=cap)
     for ratio in (0.3, 0.6, 0.85, 0.95, 1.05, 1.15, 1.5, 4.0):
         for advantage in (-1.0, 0.0, 2.0):
-            node = explain(with_ratio(ratio, advantage), Quantity("clipped", row=0), objective)
+            node = explained(with_ratio(ratio, advantage), Quantity("clipped", row=0), objective)
             assert node.agrees
             assert bracket(node.latex, ratio, advantage, objective) == bool(node.engine), (ratio, advantage)
 
 
 def test_a_ratio_whose_log_was_limited_is_not_shown_as_the_quotient() -> None:
     step = with_ratio(5.0, 1.0)
-    limited = explain(step, Quantity("ratio", row=0), sampled(log_ratio_limit=0.5))
+    limited = explained(step, Quantity("ratio", row=0), sampled(log_ratio_limit=0.5))
     assert limited.value == pytest.approx(math.exp(0.5))
     assert r"\frac" not in limited.latex
-    assert r"\frac" in explain(step, Quantity("ratio", row=0), sampled()).latex
+    assert r"\frac" in explained(step, Quantity("ratio", row=0), sampled()).latex
 
 
 # -- one symbol, one meaning -------------------------------------------------------------------------------------------
@@ -193,8 +200,8 @@ def test_a_ratio_whose_log_was_limited_is_not_shown_as_the_quotient() -> None:
 def test_the_cap_of_the_dual_clip_and_the_limit_of_the_log_ratio_have_two_symbols() -> None:
     objective = sampled(dual_clip=3.0, log_ratio_limit=20.0)
     step = with_ratio(4.0, -1.0)
-    assert "c" in explain(step, Quantity("surrogate", row=0), objective).latex.replace("clip", "")
-    limit = explain(step, Quantity("log_ratio", row=0), objective).latex
+    assert "c" in explained(step, Quantity("surrogate", row=0), objective).latex.replace("clip", "")
+    limit = explained(step, Quantity("log_ratio", row=0), objective).latex
     assert r"\log r_{\max}" in limit
     assert "c" not in limit.replace("clip", "").replace("mathrm", "").replace("frac", "")
 
@@ -203,9 +210,9 @@ def test_the_cap_of_the_dual_clip_and_the_limit_of_the_log_ratio_have_two_symbol
 def test_the_ratio_of_a_completion_is_called_s_and_that_of_a_token_r(tokens: int) -> None:
     step = random_step(tokens=tokens, passes=2)
     for level, letter in (("token", "r"), ("sequence", "s"), ("sequence_sum", "s")):
-        node = explain(step, Quantity("ratio", passed=1, row=0, token=0), Objective(level=level))
+        node = explained(step, Quantity("ratio", passed=1, row=0, token=0), Objective(level=level))
         assert node.symbol.startswith(letter)
-        surrogate = explain(step, Quantity("surrogate", passed=1, row=0, token=0), Objective(level=level))
+        surrogate = explained(step, Quantity("surrogate", passed=1, row=0, token=0), Objective(level=level))
         assert rf"({letter}_" in surrogate.latex
 
 
@@ -224,7 +231,7 @@ def test_no_symbol_of_a_number_stands_for_two_kinds_of_numbers() -> None:
     for objective in objectives:
         for name in ("ratio", "log_ratio", "td_error", "value", "advantage", "reward", "step_reward", "step_score"):
             token = 0 if "token" in KINDS[name].axes else None
-            node = explain(step, Quantity(name, passed=0, row=1, token=token), objective)
+            node = explained(step, Quantity(name, passed=0, row=1, token=token), objective)
             if node.note.startswith(("there is no critic", "rewards were given")):
                 continue
             owners.setdefault(node.symbol.split("_{")[0] + "#" * (node.quantity.token is not None), set()).add(name)
@@ -244,14 +251,14 @@ def test_a_source_names_its_year_once() -> None:
 
 def test_in_the_reward_it_is_k1_that_enters_whatever_is_set_and_that_is_said() -> None:
     step = trained_with(3)
-    plain = recompute.advantage(step, Objective(kl="k1", kl_in="reward", beta=0.5))
+    plain = recompute.advantage(asked(step, Objective(kl="k1", kl_in="reward", beta=0.5)))
     for kind in ("k2", "k3"):
         objective = Objective(kl=kind, kl_in="reward", beta=0.5)
-        np.testing.assert_array_equal(recompute.advantage(step, objective), plain)
-        note = explain(step, Quantity("penalised_reward", row=0), objective).note
+        np.testing.assert_array_equal(recompute.advantage(asked(step, objective)), plain)
+        note = explained(step, Quantity("penalised_reward", row=0), objective).note
         assert f"the estimator that is set, {kind}, has no effect there" in note
         assert any("always the summed k1" in sentence for sentence in objective.warnings)
     assert (
-        "no effect" not in explain(step, Quantity("penalised_reward", row=0), Objective(kl="k1", kl_in="reward")).note
+        "no effect" not in explained(step, Quantity("penalised_reward", row=0), Objective(kl="k1", kl_in="reward")).note
     )
     assert not any("summed k1" in s for s in Objective(kl="k1", kl_in="reward", beta=0.5).warnings)

@@ -173,11 +173,13 @@ def test_the_same_batch_can_be_asked_for_the_other_credit() -> None:
     ran = trained(outcome)
     assert recompute.advantage(ran).shape == (6,)
     np.testing.assert_array_equal(
-        recompute.advantage(ran, CHAIN.objective), recompute.advantage(trained(CHAIN)), "the first batch is the same"
+        recompute.advantage(recompute.under(ran, CHAIN)),
+        recompute.advantage(trained(CHAIN)),
+        "the first batch is the same",
     )
     old = dataclasses.replace(ran, step_rewards=None)  # as older files have it
     with pytest.raises(SettingsError, match="no rewards for steps"):
-        recompute.advantage(old, CHAIN.objective)
+        recompute.advantage(recompute.under(old, CHAIN))
     assert math.isnan(explain(old, Quantity("step_reward", row=0)).value)
     assert math.isnan(explain(ran, Quantity("step_score", row=0)).value)
 

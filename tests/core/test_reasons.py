@@ -16,7 +16,7 @@ from grpo_core.reasons import LONGEST_CHIP, Reason, reasons
 from grpo_core.record import Step
 from grpo_core.testing.updates import trained, trained_with
 from tests.core.explain_cases import in_single_precision, made_up, random_settings
-from tests.core.steps import random_step
+from tests.core.steps import asked, random_step
 
 
 def first_pass(rewards: list[float], lengths: list[int] | None = None, groups: int = 1, **objective: Any) -> Step:
@@ -62,9 +62,9 @@ HALF = [1.0, 0.0, 1.0, 0.0]
 DEAD = [0.0] * 4
 
 
-def said(step: Step, key: str, passed: int = 0, objective: Objective | None = None) -> str:
+def said(step: Step, key: str, passed: int = 0) -> str:
     """Return the text of the chip next to a number, empty if there is none."""
-    reason = reasons(step, passed, objective).get(key)
+    reason = reasons(step, passed).get(key)
     return reason.chip if reason else ""
 
 
@@ -323,7 +323,8 @@ def test_the_cause_that_a_pushing_group_of_equal_rewards_is_given_is_its_cause(c
         assert cause in found[key].sentence, key
         assert "no signal" not in found[key].chip and found[key].kind == "note", key
     assert recompute.advantage(step).all()
-    assert not recompute.advantage(step, step.settings.objective.replace(**removed)).any(), "without the cause, silence"
+    alone = asked(step, step.settings.objective.replace(**removed))
+    assert not recompute.advantage(alone).any(), "without the cause, silence"
 
 
 @pytest.mark.parametrize("paid", [1.0, 0.5])
@@ -339,8 +340,8 @@ def test_reinforce_with_equal_rewards_is_not_said_to_learn_nothing(paid: float) 
 def test_another_objective_has_its_own_reasons() -> None:
     step = trained_with(2)
     assert said(step, "kl") == ""
-    assert said(step, "kl", objective=Objective(beta=0.0)) == "β is 0"
-    assert said(step, "clip_fraction", objective=Objective(surrogate="log_prob")) == "no clip in this loss"
+    assert said(asked(step, Objective(beta=0.0)), "kl") == "β is 0"
+    assert said(asked(step, Objective(surrogate="log_prob")), "clip_fraction") == "no clip in this loss"
 
 
 def test_the_default_run_has_the_chips_of_its_first_update() -> None:

@@ -16,7 +16,7 @@ from grpo_core.errors import SettingsError
 from grpo_core.learners import learner
 from grpo_core.objective import Terms, evaluate, gradient
 from grpo_core.record import Step
-from tests.core.steps import random_step
+from tests.core.steps import asked, random_step
 
 RAGGED = np.array([1, 0, 2, 1, 0, 1, 2, 1])  # groups of 2, 4 and 2, out of order
 
@@ -67,12 +67,13 @@ def test_an_advantage_that_the_source_gave_is_kept() -> None:
     step = step_of(advantage=given)
     assert recompute.advantage(step) is given
     other = Objective(std="none")
-    np.testing.assert_allclose(recompute.advantage(step, other), recompute.advantage(step_of(), other))
+    np.testing.assert_allclose(recompute.advantage(asked(step, other)), recompute.advantage(asked(step_of(), other)))
 
 
 def test_without_a_critics_values_its_baseline_is_refused() -> None:
+    critic = Settings().replace({"learner.critic": True, "objective.baseline": "given"})
     with pytest.raises(SettingsError) as error:
-        recompute.advantage(step_of(), Objective(baseline="given"))
+        recompute.advantage(step_of(critic))
     assert error.value.field == "objective.baseline"
 
 
@@ -155,24 +156,24 @@ def across_ranks(reduction: str) -> Step:
 @pytest.mark.parametrize("ran", REDUCTIONS)
 def test_another_reduction_takes_the_used_rows_of_a_pass_as_one_batch(ran: str, wanted: str) -> None:
     step = across_ranks(ran)
-    goal = step.settings.objective.replace(reduction=wanted)
-    given = recompute.advantage(step)
+    goal, given = step.settings.objective.replace(reduction=wanted), recompute.advantage(step)
+    other = asked(step, goal)
     for passed in (0, 1):
         rows = RANKS[passed] >= 0
         alone = [x[rows] for x in (step.logp[passed], step.old_logp, given, step.mask)]
         expected = evaluate(goal, *alone)
-        found = recompute.terms(step, passed, goal)
+        found = recompute.terms(other, passed)
         np.testing.assert_allclose(found.weight[rows], expected.weight, rtol=1e-15)
         assert not found.weight[~rows].any()
         assert float(found.loss) == pytest.approx(float(expected.loss), rel=1e-12)
-        push, _ = recompute.token_gradient(step, passed, goal)
+        push, _ = recompute.token_gradient(other, passed)
         np.testing.assert_allclose(push[rows], gradient(goal, *alone), rtol=1e-12, atol=1e-18)
 
 
 def test_the_same_reduction_keeps_the_micro_batches_and_what_each_was_divided_by() -> None:
     denominator = np.arange(1.0, 9.0).reshape(2, 4)
     step = dataclasses.replace(across_ranks("token"), denominator=denominator)
-    weight = recompute.terms(step, 1, step.settings.objective.replace(clip_high=0.5)).weight
+    weight = recompute.terms(asked(step, step.settings.objective.replace(clip_high=0.5)), 1).weight
     expected = np.where(step.mask & (RANKS[1] >= 0)[:, None], 1 / denominator[1, RANKS[1]][:, None], 0.0)
     np.testing.assert_allclose(weight, expected)
 
@@ -180,7 +181,7 @@ def test_the_same_reduction_keeps_the_micro_batches_and_what_each_was_divided_by
 @pytest.mark.parametrize("changes", [{"reduction": "token"}, {"clip_high": 0.5}, {"beta": 0.1}, {"level": "sequence"}])
 def test_an_advantage_that_the_source_gave_outlives_settings_that_do_not_decide_it(changes: dict[str, Any]) -> None:
     step = step_of(advantage=np.linspace(-1, 1, 8))
-    assert recompute.advantage(step, step.settings.objective.replace(**changes)) is step.advantage
+    assert recompute.advantage(asked(step, step.settings.objective.replace(**changes))) is step.advantage
 
 
 def test_an_unused_row_counts_for_nothing() -> None:
@@ -207,7 +208,7 @@ def test_what_if_is_the_same_call_with_other_switches() -> None:
         if preset.objective.baseline != "given":
             settings = preset.applied_to(Settings())
             direct = dataclasses.replace(step, settings=settings)
-            assert recompute.terms(step, 1, settings.objective).loss == recompute.terms(direct, 1).loss, name
+            assert recompute.terms(recompute.under(step, settings), 1).loss == recompute.terms(direct, 1).loss, name
 
 
 def test_the_exact_distance_and_entropy_are_those_of_the_visited_places() -> None:
@@ -223,7 +224,7 @@ def test_the_exact_distance_and_entropy_are_those_of_the_visited_places() -> Non
         real = step.mask[row, token]
         assert divergence[row, token] == pytest.approx(kl.exact(now, ref) if real else 0)
         assert entropy[row, token] == pytest.approx(kl.entropy(now) if real else 0)
-    terms = recompute.terms(step, 1, Objective(kl="exact", entropy_bonus=0.1))
+    terms = recompute.terms(asked(step, Objective(kl="exact", entropy_bonus=0.1)), 1)
     np.testing.assert_array_equal(terms.kl, divergence)
 
 
@@ -232,7 +233,7 @@ def test_without_the_distributions_there_is_no_exact_distance() -> None:
     assert recompute.exact_kl(bare, 0) is None
     assert recompute.exact_entropy(bare, 0) is None
     with pytest.raises(SettingsError):
-        recompute.terms(bare, 0, Objective(kl="exact"))
+        recompute.terms(asked(bare, Objective(kl="exact")), 0)
 
 
 def test_the_ends_of_an_update_are_known_where_only_they_were_recorded() -> None:

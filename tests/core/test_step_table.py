@@ -58,7 +58,7 @@ def test_padding_has_no_row_and_a_completion_is_spelled_out() -> None:
 
 def test_another_objective_gives_another_table_of_the_same_samples() -> None:
     step = a_step(BANDIT)
-    what_if = rows(EvaluatedStep(step, step.settings.objective.replace(std="none")), 3)
+    what_if = rows(EvaluatedStep(recompute.under(step, step.settings.replace({"objective.std": "none"}))), 3)
     for row, other in zip(rows(EvaluatedStep(step), 3), what_if, strict=True):
         assert row.cells[:4] == other.cells[:4]
         assert row.cells[4] != other.cells[4]

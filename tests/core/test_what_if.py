@@ -12,7 +12,7 @@ import pytest
 from grpo_core import recompute
 from grpo_core.config import PRESETS, Settings
 from grpo_core.errors import GrpoError, SettingsError
-from grpo_core.explain import Numbers, Quantity, explain
+from grpo_core.explain import Numbers, Quantity, explain_from
 from grpo_core.learners import learner
 from grpo_core.questions import Replay, Replayed, answer_from_json, question_from_json
 from grpo_core.record import Step
@@ -103,14 +103,14 @@ def test_gspo_gives_a_completion_one_ratio() -> None:
 def test_both_sides_are_what_recompute_says_of_the_recorded_batch(preset: str) -> None:
     step = lm_step(3, dead=(1,))
     w = what_if(step, preset)
-    objective = in_force(step, wanted_by(step, preset)).objective
-    expected = recompute.terms(step, 0, objective)
-    push, pull = recompute.token_gradient(step, 0, objective)
+    asked = recompute.under(step, in_force(step, wanted_by(step, preset)))
+    expected = recompute.terms(asked, 0)
+    push, pull = recompute.token_gradient(asked, 0)
     for name in ("ratio", "weight", "clipped", "token_loss", "loss"):
         assert np.array_equal(getattr(w.other.terms(0), name), getattr(expected, name)), name
         assert np.array_equal(getattr(w.ran.terms(0), name), getattr(recompute.terms(step, 0), name)), name
     assert np.array_equal(w.other.gradient(0), push if pull is None else push + pull)
-    assert np.array_equal(w.other.advantage, recompute.advantage(step, objective))
+    assert np.array_equal(w.other.advantage, recompute.advantage(asked))
 
 
 def test_gradients_are_compared_by_angle_and_length() -> None:
@@ -149,11 +149,11 @@ def test_in_micro_batches_another_reduction_is_one_mean_over_the_used_rows(ran: 
     expected = np.where(step.mask & used[:, None], 1 / size[:, None], 0.0)
     np.testing.assert_allclose(w.other.terms(0).weight, expected, rtol=1e-15)
     assert any("the completions used in a pass are one batch" in note for note in notes(w)) == (ran != wanted)
-    asked = Numbers(step, goal.objective)
+    asked = Numbers(recompute.under(step, goal))
     assert np.array_equal(asked.terms(0).weight, w.other.terms(0).weight), "explain and what-if have one rule"
     assert np.array_equal(asked.gradient_parts(0)[0], w.other.gradient_parts(0)[0])
     for row in (0, 3, 11):
-        node = explain(step, Quantity("weight", row=row, token=0), goal.objective)
+        node = explain_from(asked, Quantity("weight", row=row, token=0))
         assert node.agrees and node.engine == pytest.approx(expected[row, 0], rel=1e-15)
 
 

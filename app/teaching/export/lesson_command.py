@@ -11,7 +11,7 @@ from app.export.command import command
 from grpo_core.commands.command_line import Parser, count
 from grpo_core.errors import GrpoError
 from grpo_core.regular_file import refuse_existing
-from grpo_core.runs.session_zip import SUFFIX
+from grpo_core.runs.session import SUFFIX
 from grpo_core.text import plural, tr
 
 MOST_SEEDS = 16

@@ -35,11 +35,11 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import MutableMapping
-from contextlib import suppress
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 FORMAT, VERSION = "grpo-lab-trace", 2
 TRIED = ("1.16.0",)
@@ -115,10 +115,9 @@ class Recorder:
         self.level = "texts" if self.reason else "tokens"
         self.written = self.dropped = self.unclear = 0
         self.failure = ""
-        owner_only(folder)
         self.home = folder / f"rank{self.rank}" / f"attempt{next_attempt(folder / f'rank{self.rank}')}"
-        owner_only(self.home.parent)
-        owner_only(self.home)
+        for path in (folder, self.home.parent, self.home):
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
         if self.rank == 0:
             write_json(folder / "trace.json", description(trainer, self.level, self.reason, text))
             save_tokenizer(getattr(trainer, "processing_class", None), folder / "tokenizer")
@@ -386,11 +385,8 @@ class Recorder:
         rows = completions_of(step["generations"])
         micro = add_passes(rows, step["passes"])
         name = f"step_{step['number']:08d}.npz"
-        unfinished = self.home / f".{name}.part"
-        keep_private(unfinished)
-        with unfinished.open("wb") as file:
+        with whole(self.home / name) as file:
             np.savez_compressed(file, **arrays_of(rows))
-        unfinished.replace(self.home / name)
         line = {key: step[key] for key in ("number", "global_step", "epoch", "time")}
         line |= {"file": name, "rows": len(rows["row"]), "passes": len(step["passes"]), "micro_batches": micro}
         append_line(self.home / "index.jsonl", line | {"dropped": self.dropped + self.unclear})
@@ -531,7 +527,7 @@ def completions_of(generations: list[dict[str, Any]]) -> dict[str, list[Any]]:
             columns["tool_mask"].append(cut(arrays["tool_mask"], i, length, bool))
             columns["rewards"].append(cut(arrays["rewards"], i, None))
             advantage = arrays["advantages"]
-            columns["advantage"].append(None if advantage is None else numbers(advantage[i]))
+            columns["advantage"].append(None if advantage is None else advantage[i].ravel().tolist())
             for column, key in (
                 ("old_logp", "old_per_token_logps"),
                 ("ref_logp", "ref_per_token_logps"),
@@ -628,10 +624,6 @@ def cut(array: Any, i: int, length: int | None, kind: Any = None) -> list[Any] |
     return (row if kind is None else row.astype(kind)).tolist()  # type: ignore[no-any-return]
 
 
-def numbers(value: Any) -> list[float]:
-    return [float(x) for x in value.ravel()]
-
-
 def scalar(value: Any) -> float | None:
     """Return a one-element tensor as a number that JSON can represent. None if it is not finite."""
     if value is None:
@@ -721,23 +713,18 @@ def next_attempt(folder: Path) -> int:
     return max(taken, default=-1) + 1
 
 
-def owner_only(folder: Path) -> None:
-    """Create ``folder``, readable by its owner only. An existing one stays unchanged."""
-    if not folder.is_dir():
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-
-
-def keep_private(path: Path) -> None:
-    """Create ``path`` as an empty file that only its owner can read, or empty an existing one."""
-    os.close(os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600))
+@contextmanager
+def whole(path: Path) -> Iterator[BinaryIO]:
+    """Write a file that only its owner can read, under a temporary name, so that ``path`` is never incomplete."""
+    unfinished = path.with_name(f".{path.name}.part")
+    with os.fdopen(os.open(unfinished, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as file:
+        yield file
+    unfinished.replace(path)
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Write ``value`` as JSON through a temporary file, so that ``path`` is never incomplete."""
-    unfinished = path.with_name(f".{path.name}.part")
-    keep_private(unfinished)
-    unfinished.write_text(json.dumps(value, indent=1), "utf-8")
-    unfinished.replace(path)
+    with whole(path) as file:
+        file.write(json.dumps(value, indent=1).encode())
 
 
 def append_line(path: Path, value: dict[str, Any]) -> None:

@@ -42,11 +42,11 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Mapping, MutableMapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, MutableMapping
+from contextlib import contextmanager, suppress
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 FORMAT, VERSION = "grpo-lab-trace", 2
 TRIED = ("0.9.1",)
@@ -130,10 +130,9 @@ class Recorder:
         self.tokenizer = getattr(worker.model_config, "tokenizer", None)
         self.written = self.dropped = 0
         self.failure = ""
-        owner_only(folder)
         self.home = folder / f"rank{self.rank}" / f"attempt{next_attempt(folder / f'rank{self.rank}')}"
-        owner_only(self.home.parent)
-        owner_only(self.home)
+        for path in (folder, self.home.parent, self.home):
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._number = 0
         self._batch: dict[str, Any] | None = None  # of the current update
         self._passes: list[list[dict[str, Any]]] = [[]]  # optimizer step -> its micro-batches
@@ -265,11 +264,8 @@ class Recorder:
                 rows[name] = [None] * len(rows["row"])
             rows["completion_ids"] = [[-1] * len(ids) for ids in rows["completion_ids"]]
         name = f"step_{update['number']:08d}.npz"
-        unfinished = self.home / f".{name}.part"
-        keep_private(unfinished)
-        with unfinished.open("wb") as file:
+        with whole(self.home / name) as file:
             np.savez_compressed(file, **arrays_of(rows))
-        unfinished.replace(self.home / name)
         if update["report"] is not None:
             append_line(self.home / "log.jsonl", {"step": update["global_step"], "logs": report(update["report"])})
         line = {key: update[key] for key in ("number", "global_step", "time")}
@@ -510,23 +506,18 @@ def next_attempt(folder: Path) -> int:
     return max(taken, default=-1) + 1
 
 
-def owner_only(folder: Path) -> None:
-    """Create ``folder``, readable by its owner only. An existing one stays unchanged."""
-    if not folder.is_dir():
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-
-
-def keep_private(path: Path) -> None:
-    """Create ``path`` as an empty file that only its owner can read, or empty an existing one."""
-    os.close(os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600))
+@contextmanager
+def whole(path: Path) -> Iterator[BinaryIO]:
+    """Write a file that only its owner can read, under a temporary name, so that ``path`` is never incomplete."""
+    unfinished = path.with_name(f".{path.name}.part")
+    with os.fdopen(os.open(unfinished, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as file:
+        yield file
+    unfinished.replace(path)
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Write ``value`` as JSON through a temporary file, so that ``path`` is never incomplete."""
-    unfinished = path.with_name(f".{path.name}.part")
-    keep_private(unfinished)
-    unfinished.write_text(json.dumps(value, indent=1), "utf-8")
-    unfinished.replace(path)
+    with whole(path) as file:
+        file.write(json.dumps(value, indent=1).encode())
 
 
 def append_line(path: Path, value: dict[str, Any]) -> None:

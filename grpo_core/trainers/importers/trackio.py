@@ -1,7 +1,7 @@
 """Reader of a project's trackio SQLite database: the trainer's reports and settings, and TRL's tables of completions.
 
 Based on the source code of trackio 0.43.0. The file is untrusted: it is opened read-only, only plain tables are read,
-each statement has a limit on processor time (``runs/connection.py``), and nothing is written next to it. trackio counts
+each statement has a limit on processor time (``runs/database.py``), and nothing is written next to it. trackio counts
 its own log calls; the trainer's step is in the table and, as ``train/global_step``, in its reports.
 """
 
@@ -23,7 +23,7 @@ from grpo_core.errors import GrpoError, NotRecordedError, RunFileError
 from grpo_core.foreign.recording import Completions, Report, file_stamp
 from grpo_core.parsing import object_in
 from grpo_core.regular_file import opened_regular
-from grpo_core.runs.connection import RunConnection, connected
+from grpo_core.runs.database import RunConnection, connected
 from grpo_core.text import plural, tr
 from grpo_core.trainers.concepts import concept_of
 from grpo_core.trainers.importers.text_run import TextRun, recorded_settings, whole

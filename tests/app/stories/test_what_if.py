@@ -179,8 +179,8 @@ def test_the_tokens_of_a_group_are_tinted_twice_on_one_scale_and_walked_by_compl
         choose(language, here.header.preset, preset)
         step, rows = workspace.view.step.step, here.batch.grid.rows
         assert step is not None and rows.index.tolist() == [row for row in range(16, 24) for _ in (0, 1)]
-        wanted = in_force(step, wanted_by(step, preset)).objective
-        parts = [recompute.token_gradient(step, 0, objective) for objective in (None, wanted)]
+        wanted = recompute.under(step, in_force(step, wanted_by(step, preset)))
+        parts = [recompute.token_gradient(one, 0) for one in (step, wanted)]
         pushes = [surrogate if kl is None else surrogate + kl for surrogate, kl in parts]
         shares = np.stack(pushes, axis=1)[16:24].reshape(16, -1)
         pushed = np.abs(shares) > 1e-9

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from grpo_core import recompute
-from grpo_core.bandit.gradient import updated_logits
 from grpo_core.bandit.tabular_policy import log_probs
 from grpo_core.config import PRESETS, Objective, Settings
 from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, SettingsError
 from grpo_core.learners import learner, origin
 from grpo_core.metrics import METRICS, at_start, metrics
 from grpo_core.record import ARRAYS, Step
+from tests.core.steps import updated_logits
 
 EVERYTHING: dict[str, Any] = {
     "task.landscape": "length",
@@ -267,9 +267,7 @@ def test_every_preset_trains_and_its_record_recomputes_what_it_did(preset: str, 
         values = metrics(step)
         assert all(np.isfinite(v) for name, v in values.items() if not METRICS[name].language), values
         for passed in range(step.passes):
-            after = updated_logits(step, passed)
-            assert after is not None
-            now = log_probs(after[None], settings.learner.temperature)[0]
+            now = log_probs(updated_logits(step, passed)[None], settings.learner.temperature)[0]
             then = step.distribution(passed + 1)
             assert then is not None
             np.testing.assert_allclose(now, then, atol=1e-12)

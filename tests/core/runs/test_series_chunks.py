@@ -9,9 +9,8 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from grpo_core.runs.database import CHUNK
-from grpo_core.runs.schema import TABLES
-from grpo_core.runs.series import CHECKSUMS, chunk_rows, read_series
+from grpo_core.runs.database import CHUNK, TABLES
+from grpo_core.runs.series import CHECKSUMS, insert_chunk, read_series
 
 NAMES = ("first", "second")
 VALUES = np.random.default_rng(0).normal(size=(len(NAMES), 2 * CHUNK))
@@ -26,8 +25,7 @@ def two_chunks() -> Iterator[sqlite3.Connection]:
         connection.execute(TABLES["series"])
         connection.execute(TABLES["tail"])
         for chunk in (0, 1):
-            rows = chunk_rows(NAMES, chunk, VALUES[:, chunk * CHUNK : (chunk + 1) * CHUNK])
-            connection.executemany("INSERT INTO series(name, chunk, data) VALUES (?, ?, ?)", rows)
+            insert_chunk(connection, NAMES, chunk, VALUES[:, chunk * CHUNK : (chunk + 1) * CHUNK])
         yield connection
 
 
@@ -84,6 +82,6 @@ def test_checksums_that_are_damaged_themselves_cost_the_chunk(data: object) -> N
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         connection.execute("CREATE TABLE series(name, chunk, data)")
         connection.execute(TABLES["tail"])
-        connection.executemany("INSERT INTO series VALUES (?, ?, ?)", chunk_rows(NAMES, 0, VALUES[:, :CHUNK]))
+        insert_chunk(connection, NAMES, 0, VALUES[:, :CHUNK])
         connection.execute("UPDATE series SET data = ? WHERE name = ?", (data, CHECKSUMS))
         assert read(connection, "first")[1] == [0]

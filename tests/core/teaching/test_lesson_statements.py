@@ -52,7 +52,12 @@ def test_other_reductions_start_where_length_and_advantage_go_together(seed: int
     (step,) = steps(changed(seed=seed, objective__beta=0.0, learner__mu=1, task__landscape="length"), 1)
     lengths, advantage = step.mask.sum(axis=-1), recompute.advantage(step)
     found = {
-        name: float(recompute.terms(step, 0, step.settings.objective.replace(reduction=name, max_tokens=8)).loss)
+        name: float(
+            recompute.terms(
+                recompute.under(step, step.settings.replace({"objective.reduction": name, "objective.max_tokens": 8})),
+                0,
+            ).loss
+        )
         for name in ("sequence", "token", "constant", "sequence_sum")
     }
     together = float((lengths * advantage).sum())

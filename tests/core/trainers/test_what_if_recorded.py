@@ -30,7 +30,7 @@ def test_every_pass_is_asked_at_the_log_probabilities_that_it_had(name: str, pre
     assert (other.passes, asked.other.passes) == (step.passes, step.passes)
     np.testing.assert_array_equal(other.logp, step.logp[: step.passes])
     for passed in range(step.passes):
-        push, pull = recompute.token_gradient(step, passed, other.settings.objective)
+        push, pull = recompute.token_gradient(recompute.under(step, other.settings), passed)
         np.testing.assert_array_equal(asked.other.gradient(passed), push if pull is None else push + pull)
 
 

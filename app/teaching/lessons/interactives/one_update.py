@@ -19,7 +19,6 @@ from app.teaching.lessons.interactives.explained import Explained
 from app.theme.labels import Label
 from app.workspace.view import View
 from grpo_core import recompute
-from grpo_core.config import Objective
 from grpo_core.explain import Node, Numbers, Quantity, explain_from
 from grpo_core.record import Step
 from grpo_core.teaching.lessons import Offer
@@ -68,10 +67,11 @@ REDUCTIONS = ("sequence", "token", "constant", "sequence_sum")
 def reduced(step: Step) -> dict[str, float]:
     """Return the loss of the first pass under every reduction, on the same batch."""
     longest = int(step.mask.shape[1])
-    objectives: dict[str, Objective] = {
-        name: step.settings.objective.replace(reduction=name, max_tokens=longest) for name in REDUCTIONS
-    }
-    return {name: float(recompute.terms(step, 0, objective).loss) for name, objective in objectives.items()}
+    losses = {}
+    for name in REDUCTIONS:
+        settings = step.settings.replace({"objective.reduction": name, "objective.max_tokens": longest})
+        losses[name] = float(recompute.terms(recompute.under(step, settings), 0).loss)
+    return losses
 
 
 class OneUpdate(Interactive):

@@ -66,7 +66,7 @@ def test_every_token_of_a_right_answer_is_praised_and_blame_is_shared_out(seed: 
     for rows in (right, ~right):  # the same advantage, so push times length is the same
         shares = gradient[rows, 0] * count[rows]
         assert shares == pytest.approx(np.full(rows.sum(), shares[0]))
-    constant = recompute.token_gradient(step, 0, settings_of("credit", 5).objective)[0]
+    constant = recompute.token_gradient(recompute.under(step, settings_of("credit", 5)), 0)[0]
     assert np.unique(np.round(constant[right[:, None] & mask], 12)).size == 1
 
 

@@ -33,8 +33,7 @@ SHARED = (
     "detached",
     "as_numpy",
     "next_attempt",
-    "owner_only",
-    "keep_private",
+    "whole",
     "write_json",
     "append_line",
 )

@@ -301,7 +301,7 @@ def test_a_database_that_is_none_of_trackios_is_refused_in_a_sentence(rewrite: s
 
 
 def test_a_statement_that_would_never_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("grpo_core.runs.connection.PROCESSOR_SECONDS", 0.0)
+    monkeypatch.setattr("grpo_core.runs.database.PROCESSOR_SECONDS", 0.0)
     path = source_path("trackio", tmp_path)
     with sqlite3.connect(path) as connection:
         rows = [(f"run {i}", f"run {i}", "{}") for i in range(5000)]

@@ -128,9 +128,8 @@ def test_no_tokens_at_all_is_a_sentence(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("preset", ["DAPO", "GSPO"])
 def test_a_preset_may_be_chosen_under_which_the_update_is_computed(preset: str) -> None:
     step: Step = open_source(AGENT).step(1)
-    objective = PRESETS[preset].applied_to(step.settings).objective
-    other = EvaluatedStep(step, objective)
-    assert not other.recorded and np.isfinite(other.terms(0).loss)
+    other = EvaluatedStep(recompute.under(step, PRESETS[preset].applied_to(step.settings)))
+    assert other.objective != step.settings.objective and np.isfinite(other.terms(0).loss)
     assert np.abs(other.gradient(0)[recompute.used(step, 0)]).max() > 0
 
 
@@ -150,7 +149,7 @@ def test_old_samples_far_from_the_trainer_are_findings_with_tokens_as_evidence(t
     step = open_source(path).step(1)
     weights = recompute.importance_weights(step)
     assert weights is not None and weights[recompute.used(step, 0)] == pytest.approx(2.0), "e^0.9 is beyond the cap"
-    gated = EvaluatedStep(step, step.settings.objective.replace(importance_cap=2.0)).gate(0)
+    gated = recompute.gate_of(recompute.under(step, step.settings.replace({"objective.importance_cap": 2.0})), 0)
     assert gated is not None and np.array_equal(gated[step.mask], weights[step.mask])
 
 
