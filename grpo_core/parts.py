@@ -33,7 +33,6 @@ TABLES = (
     "models",  # grpo_core.learners.FolderModels: models from a folder
     "options",  # name of a subcommand -> function that adds options to its parser
     "packed",  # name -> dataclass that can be sent between processes
-    "foreign",  # grpo_core.foreign.gate.Foreign: kinds of bytes that come from other people
     "requests",  # name -> grpo_core.child.answering.Answer: requests to a process that reads untrusted files
     "prompt_tables",  # ending of a name -> grpo_core.lm.prompt_file.PromptTable: files with the user's prompts
     "starts",  # grpo_core.commands.train_command.Start: what a run of “train” can start from
