@@ -59,6 +59,7 @@ class Facts(TypedDict):
     labels: np.ndarray
     processes: int
     has_losses: bool
+    why_no_losses: str
 
 
 class Sources:
@@ -140,6 +141,7 @@ def facts_of(source: Source) -> Facts:
         "labels": np.asarray(source.labels, np.int64),
         "processes": source.processes,
         "has_losses": source.has_losses,
+        "why_no_losses": source.why_no_losses,
     }
 
 

@@ -59,6 +59,7 @@ class RemoteSource(Source):
         self.settings, self.siblings = facts["settings"], tuple(map(Path, facts["siblings"]))
         self.labels: list[int] = facts["labels"].tolist()
         self.has_losses, self.processes = facts["has_losses"], facts["processes"]
+        self.why_no_losses = shortened(facts["why_no_losses"], LONGEST_NOTE)
         self._notes = _bounded(facts["notes"])
 
     @property
