@@ -28,7 +28,7 @@ TABLES = (
     "commands",  # functions that add a subcommand, given a function (name, help, run) -> parser
     "plugins",  # kind -> “module:table” of a grpo_core.plugins.Rows, to which packages of others can add rows
     "formats",  # grpo_core.foreign.formats.Formats: runs recorded by other programs
-    "imported",  # grpo_core.foreign.run_files.ImportedRuns: run files with runs of other programs
+    "imported",  # grpo_core.foreign.formats.ImportedRuns: run files with runs of other programs
     "jobs",  # name -> grpo_core.child.answering.Answer: experiments in a separate process
     "models",  # grpo_core.learners.FolderModels: models from a folder
     "options",  # name of a subcommand -> function that adds options to its parser

@@ -20,7 +20,7 @@ class Limits:
         nice: increment of its niceness, 0 to 19, which gives the window priority.
         encloses: whether it will restrict its own access (:func:`grpo_core.foreign.walls.enclose`), which does not
             affect threads that exist by then. Until then it has one thread: OpenBLAS starts none, and the process
-            itself calls :func:`grpo_core.child.lifeline.watch_parent` afterwards. Such a process gets only the
+            itself calls :func:`grpo_core.child.start.watch_parent` afterwards. Such a process gets only the
             environment variables that it needs, and no terminal.
         answer: maximum size in bytes of a message from it, which must arrive whole within
             :data:`grpo_core.child.process.PATIENCE` once it begins. One that is longer or slower ends the process.

@@ -106,7 +106,7 @@ class RemoteSource(Source):
         return stamps
 
     def refreshed(self, stamp: int | None) -> tuple[int, RemoteSource | None, bool]:
-        """Run :func:`grpo_core.foreign.following.refreshed` in the process. No other method finds new data."""
+        """Run :func:`grpo_core.foreign.formats.refreshed` in the process. No other method finds new data."""
         now, facts, goes_on = self._ask("refresh", stamp)
         if facts is None:
             return now, None, goes_on

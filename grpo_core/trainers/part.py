@@ -18,7 +18,7 @@ from grpo_core.update_time import UpdateTime
 
 if TYPE_CHECKING:
     from grpo_core.commands.train_command import Start
-    from grpo_core.foreign.run_files import ImportedRuns
+    from grpo_core.foreign.formats import ImportedRuns
     from grpo_core.lm.learner import PolicyLearner
     from grpo_core.lm.prompt_file import Prompts, PromptTable
 
@@ -82,7 +82,7 @@ def plugins() -> dict[str, str]:
 
 
 def imported() -> ImportedRuns:
-    from grpo_core.foreign.run_files import ImportedRuns
+    from grpo_core.foreign.formats import ImportedRuns
     from grpo_core.trainers import imported_reader, recorded_series
 
     return ImportedRuns(open=imported_reader.opened, metric=recorded_series.metric)

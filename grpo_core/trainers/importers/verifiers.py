@@ -32,8 +32,7 @@ from grpo_core.trainers.importers.line_index import LineIndex, begun, read_on
 from grpo_core.trainers.importers.prime_rl_stream import EpisodeStream, traces_in
 from grpo_core.trainers.importers.text_run import TextRun, numbered, recorded_settings
 from grpo_core.trainers.importers.verifiers_rows import EpisodeRows
-from grpo_core.trainers.importers.verifiers_tokens import step_of
-from grpo_core.trainers.importers.verifiers_turns import as_dict
+from grpo_core.trainers.importers.verifiers_tokens import as_dict, step_of
 
 FILE = "traces.jsonl"
 FOLDERS = ("train/all", "train/effective", "all", "effective", "")
