@@ -272,6 +272,10 @@ class Joined(Source):
     def has_losses(self) -> bool:  # type: ignore[override]
         return self._rows.has_losses
 
+    @property
+    def why_no_losses(self) -> str:  # type: ignore[override]
+        return self._rows.why_no_losses
+
     def refresh(self) -> int:
         self._rows.refresh()
         self._log.refresh()
