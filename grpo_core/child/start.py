@@ -17,12 +17,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from grpo_core import __version__, plugins, text
-from grpo_core.child.limits import Limits
 from grpo_core.shipped import core_source
 from grpo_core.text import tr
 
@@ -52,6 +51,52 @@ _PR_SET_PDEATHSIG = 1
 """Linux: sets the signal that a process receives when the thread that started it ends (``man 2 PR_SET_PDEATHSIG``)."""
 _INPUT = 0
 """File descriptor of the standard input, a pipe whose other end the parent keeps open and never writes to."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Upper bounds on what a child process uses. None leaves the system's own bound. On Windows only ``nice`` and
+    ``encloses`` have an effect.
+
+    Attributes:
+        memory: bytes of address space; beyond them Python raises ``MemoryError``.
+        processor: seconds of processor time, after which the system kills the process.
+        files: number of open files.
+        nice: increment of its niceness, 0 to 19, which gives the window priority.
+        encloses: whether it will restrict its own access (:func:`grpo_core.foreign.walls.enclose`), which does not
+            affect threads that exist by then. Until then it has one thread: OpenBLAS starts none, and the process
+            itself calls :func:`grpo_core.child.start.watch_parent` afterwards. Such a process gets only the
+            environment variables that it needs, and no terminal.
+        answer: maximum size in bytes of a message from it, which must arrive whole within
+            :data:`grpo_core.child.process.PATIENCE` once it begins. One that is longer or slower ends the process.
+    """
+
+    memory: int | None = None
+    processor: int | None = None
+    files: int | None = None
+    nice: int = 0
+    encloses: bool = False
+    answer: int | None = None
+
+    def apply(self) -> None:
+        """Apply the limits to this process, except for those that the system rejects."""
+        if self.encloses:
+            os.environ["OPENBLAS_NUM_THREADS"] = "1"  # NumPy is not imported yet
+        if sys.platform == "win32":  # there, the priority is set at the start
+            return
+        import resource
+
+        if self.nice:
+            with suppress(OSError):
+                os.nice(self.nice)
+        for kind, most, beyond in (
+            (resource.RLIMIT_AS, self.memory, 0),
+            (resource.RLIMIT_CPU, self.processor, 1),  # SIGXCPU, which says why, and a second later SIGKILL
+            (resource.RLIMIT_NOFILE, self.files, 0),
+        ):
+            if most is not None:
+                with suppress(OSError, ValueError):
+                    resource.setrlimit(kind, (most, most + beyond))
 
 
 def preamble() -> str:
@@ -91,7 +136,10 @@ def start(arguments: Sequence[str]) -> None:
     """Run a child process as specified by the last three ``arguments`` of its command line."""
     name, handle, described, *chooser = arguments
     limits = Limits(**json.loads(described))
-    _keep_from_children(int(handle))
+    if sys.platform == "win32":  # the handle is not inherited by its own children
+        os.set_handle_inheritable(int(handle), False)
+    else:
+        os.set_inheritable(int(handle), False)
     live_with_parent()
     if not limits.encloses:
         watch_parent()
@@ -110,13 +158,6 @@ def _named(name: str) -> Any:
     """Return the function whose name is given in the form “module:function”."""
     module, _, function = name.partition(":")
     return getattr(import_module(module), function)
-
-
-def _keep_from_children(handle: int) -> None:
-    if sys.platform == "win32":
-        os.set_handle_inheritable(handle, False)
-    else:
-        os.set_inheritable(handle, False)
 
 
 def _connection(handle: int) -> Connection:

@@ -24,17 +24,10 @@ MOST_NOTES, LONGEST_NOTE = 50, 1_000
 def _bounded(notes: Sequence[object]) -> tuple[str, ...]:
     """Return the notes on a source, limited to the number and length that a window can show."""
     kept = tuple(shortened(note, LONGEST_NOTE) for note in notes[:MOST_NOTES])
-    more = len(notes) - len(kept)
-    return (
-        (
-            *kept,
-            plural(
-                "There is {count:,} more note like these.", "There are {count:,} more notes like these.", more
-            ).format(count=more),
-        )
-        if more
-        else kept
-    )
+    if not (more := len(notes) - len(kept)):
+        return kept
+    said = plural("There is {count:,} more note like these.", "There are {count:,} more notes like these.", more)
+    return (*kept, said.format(count=more))
 
 
 class RemoteSource(Source):

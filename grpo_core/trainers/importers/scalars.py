@@ -282,9 +282,13 @@ class Joined(Source):
         self._place()
         return len(self)
 
+    def _at(self, position: int) -> tuple[int | None, int | None]:
+        """Return the position of an update among the completions and that in the log, None where it is missing."""
+        label = self.labels[position - 1]
+        return self._at_rows.get(label), self._at_log.get(label)
+
     def _position(self, position: int) -> int:
-        found = self._at_rows.get(self.labels[position - 1])
-        if found is None:
+        if (found := self._at(position)[0]) is None:
             raise NotRecordedError(NOT_HERE)
         return found
 
@@ -298,25 +302,23 @@ class Joined(Source):
         return self._rows.texts(self._position(position))
 
     def measured(self, position: int) -> tuple[Completions | None, Step | None]:
-        found = self._at_rows.get(self.labels[position - 1])
+        found = self._at(position)[0]
         return (None, None) if found is None else self._rows.measured(found)
 
     def losses(self, position: int) -> np.ndarray | None:
         return self._rows.losses(self._position(position))
 
     def incomplete(self, position: int) -> str:
-        found = self._at_rows.get(self.labels[position - 1])
+        found = self._at(position)[0]
         return NOT_HERE if found is None else self._rows.incomplete(found)
 
     def reports(self, position: int) -> Sequence[Report]:
-        label = self.labels[position - 1]
-        rows, log = self._at_rows.get(label), self._at_log.get(label)
+        rows, log = self._at(position)
         own = [] if rows is None else self._rows.reports(rows)
         return [*(own if log is None else self._log.reports(log))]
 
     def stamp(self, position: int) -> tuple[int, ...]:
-        label = self.labels[position - 1]
-        rows, log = self._at_rows.get(label), self._at_log.get(label)
+        rows, log = self._at(position)
         return (*(() if rows is None else self._rows.stamp(rows)), *(() if log is None else self._log.stamp(log)))
 
 

@@ -26,8 +26,8 @@ from grpo_core.record import Step
 from grpo_core.text import listed, plural, tr
 from grpo_core.trainers import token_text
 from grpo_core.trainers.importers.arrays import Arrays, columns_of
-from grpo_core.trainers.importers.jsonl import complete_lines
 from grpo_core.trainers.importers.parquet import Columns
+from grpo_core.trainers.importers.records import complete_lines
 from grpo_core.trainers.importers.trace_folder import LOG, TRACE, StepFiles, description_of, is_whole, steps_of
 from grpo_core.trainers.importers.trace_step import KINDS, StepAssembly, generations_of, micro_batches, stacked
 from grpo_core.trainers.importers.trl_table import weighted

@@ -167,7 +167,7 @@ class StepAssembly:
 
     def _uses(self, name: str, empty: float) -> np.ndarray | None:
         """Stack one array per use of a completion with padding: (N, B, T). None if not recorded."""
-        lists = [x for each in self.columns for x in each.nested(name, np.float32, optional=True)]
+        lists = [x for each in self.columns for x in each.nested(name, np.float32)]
         whole = np.full((len(self.part), self.batch, self.length), empty, np.float32)
         recorded = False
         for n, row in zip(*np.nonzero(self.entry >= 0), strict=True):

@@ -27,9 +27,9 @@ from grpo_core.record import Step
 from grpo_core.regular_file import opened_regular
 from grpo_core.text import plural, tr
 from grpo_core.trainers.importers import prime_rl
-from grpo_core.trainers.importers.jsonl import LONGEST_LINE, placed_lines
 from grpo_core.trainers.importers.line_index import LineIndex, begun, read_on
 from grpo_core.trainers.importers.prime_rl_stream import EpisodeStream, traces_in
+from grpo_core.trainers.importers.records import LONGEST_LINE, placed_lines
 from grpo_core.trainers.importers.text_run import TextRun, numbered, recorded_settings
 from grpo_core.trainers.importers.verifiers_rows import EpisodeRows
 from grpo_core.trainers.importers.verifiers_tokens import as_dict, step_of
