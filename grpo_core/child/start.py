@@ -180,7 +180,14 @@ def live_with_parent() -> None:
         number = getattr(signal, name, None)
         if number is not None:
             signal.signal(number, signal.SIG_IGN)
-    _wake_at_parents_end()
+    if sys.platform == "linux":
+        # Wakes this process, if suspended (SIGSTOP), when its parent has ended, so that it notices and ends. SIGCONT
+        # has no effect on a running process, which matters because it is sent when the parent's *thread* that started
+        # this process ends, which can be earlier.
+        import ctypes
+
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)
 
 
 def watch_parent() -> None:
@@ -189,19 +196,6 @@ def watch_parent() -> None:
     Without it, this process notices the end only when it next uses its connection.
     """
     threading.Thread(target=_end_with_parent, name="watchdog", daemon=True).start()
-
-
-def _wake_at_parents_end() -> None:
-    """Wake this process, if suspended (SIGSTOP), when its parent has ended, so that it notices and ends.
-
-    Only Linux supports this. SIGCONT has no effect on a running process, which matters because the signal is sent when
-    the parent's *thread* that started this process ends, which can be earlier.
-    """
-    if sys.platform == "linux":
-        import ctypes
-
-        with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)
 
 
 def _end_with_parent() -> None:

@@ -56,7 +56,6 @@ class StepFiles:
 
     attempt: int
     last_step: int
-    passes: int
     trainer_steps: int
     pieces: dict[int, Piece]
     missing: tuple[int, ...]
@@ -101,7 +100,6 @@ def steps_of(folder: Path, processes: int) -> tuple[list[StepFiles], list[str]]:
         files = StepFiles(
             attempt=attempt,
             last_step=some["global_step"],
-            passes=some["passes"],
             trainer_steps=some.get("trainer_steps", some["passes"]),
             pieces=dict(sorted(pieces.items())),
             missing=tuple(rank for rank in range(processes) if rank not in pieces),
