@@ -1,6 +1,6 @@
 """Parsers of JSON, TOML and CSV from other people: every fault is one error, and none takes longer than reading does.
 
-What passes here, and what only the process for untrusted files parses, is listed in :mod:`grpo_core.foreign.gate`.
+No other module parses what other people wrote, except in the process for untrusted files (``tests/test_gate.py``).
 """
 
 from __future__ import annotations

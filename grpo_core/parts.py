@@ -28,12 +28,11 @@ TABLES = (
     "commands",  # functions that add a subcommand, given a function (name, help, run) -> parser
     "plugins",  # kind -> “module:table” of a grpo_core.plugins.Rows, to which packages of others can add rows
     "formats",  # grpo_core.foreign.formats.Formats: runs recorded by other programs
-    "imported",  # grpo_core.foreign.run_files.ImportedRuns: run files with runs of other programs
+    "imported",  # grpo_core.foreign.formats.ImportedRuns: run files with runs of other programs
     "jobs",  # name -> grpo_core.child.answering.Answer: experiments in a separate process
     "models",  # grpo_core.learners.FolderModels: models from a folder
     "options",  # name of a subcommand -> function that adds options to its parser
     "packed",  # name -> dataclass that can be sent between processes
-    "foreign",  # grpo_core.foreign.gate.Foreign: kinds of bytes that come from other people
     "requests",  # name -> grpo_core.child.answering.Answer: requests to a process that reads untrusted files
     "prompt_tables",  # ending of a name -> grpo_core.lm.prompt_file.PromptTable: files with the user's prompts
     "starts",  # grpo_core.commands.train_command.Start: what a run of “train” can start from

@@ -25,7 +25,7 @@ from grpo_core.commands.export_command import whole
 from grpo_core.errors import GrpoError
 from grpo_core.explain import Quantity
 from grpo_core.explain.quantity import KINDS
-from grpo_core.foreign.run_files import opened_run
+from grpo_core.foreign.formats import opened_run
 from grpo_core.metrics import METRICS
 from grpo_core.regular_file import refuse_existing
 from grpo_core.text import tr

@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import Any
 
 from grpo_core.child.asking import Asked
-from grpo_core.child.limits import Limits
+from grpo_core.child.start import Limits
 from grpo_core.jobs.table import serve
 from grpo_core.packing import packed, unpacked
 from grpo_core.text import tr

@@ -18,9 +18,8 @@ from typing import Protocol
 
 from app.training.deadlines import Deadlines, Phase
 from app.training.recovery import recovered
-from grpo_core.child.limits import Limits
 from grpo_core.child.process import CLOSING, PATIENCE, ChildProcess
-from grpo_core.child.start import Main
+from grpo_core.child.start import Limits, Main
 from grpo_core.child.wire import Message
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError

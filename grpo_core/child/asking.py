@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from grpo_core.child.answering import Pack, Poll, Unpack, as_json, from_json
-from grpo_core.child.limits import Limits
 from grpo_core.child.process import ChildProcess
-from grpo_core.child.start import Main
+from grpo_core.child.start import Limits, Main
 from grpo_core.child.wire import MalformedError, error_from
 from grpo_core.errors import GrpoError, shortened
 from grpo_core.text import tr

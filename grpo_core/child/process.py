@@ -14,8 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from grpo_core.child.limits import Limits
-from grpo_core.child.start import NO_MEMORY, Main, command
+from grpo_core.child.start import NO_MEMORY, Limits, Main, command
 from grpo_core.child.wire import AT_ONCE, Message, encoded, readable, receive
 from grpo_core.errors import GrpoError
 from grpo_core.text import tr

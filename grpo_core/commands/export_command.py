@@ -10,7 +10,7 @@ from typing import Any
 
 from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.export.tables import FILES, checked, export_folder, export_step
-from grpo_core.foreign.run_files import opened_run
+from grpo_core.foreign.formats import opened_run
 
 PICTURES = (".png", ".svg", ".pdf")
 TOLD = 5

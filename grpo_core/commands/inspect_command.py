@@ -11,7 +11,7 @@ from grpo_core.assignments import described_settings
 from grpo_core.commands.command_line import count
 from grpo_core.config import PRESETS, language_settings
 from grpo_core.errors import GrpoError
-from grpo_core.foreign.run_files import opened_run
+from grpo_core.foreign.formats import opened_run
 from grpo_core.runs.library import Lineage
 
 

@@ -18,11 +18,11 @@ import numpy as np
 
 from grpo_core import parts
 from grpo_core.child.answering import Answer, Poll, answer
-from grpo_core.child.lifeline import watch_parent
+from grpo_core.child.start import watch_parent
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError, RunFileError, given_up, shortened
 from grpo_core.foreign import formats, walls
-from grpo_core.foreign.following import refreshed
+from grpo_core.foreign.formats import refreshed
 from grpo_core.foreign.probes import probe
 from grpo_core.foreign.recording import Completions, Report, Source, Texts
 from grpo_core.foreign.replies import yielded_by
@@ -59,6 +59,7 @@ class Facts(TypedDict):
     labels: np.ndarray
     processes: int
     has_losses: bool
+    why_no_losses: str
 
 
 class Sources:
@@ -81,7 +82,7 @@ class Sources:
         yield facts_of(self._sources[number])
 
     def refresh(self, number: int, stamp: int | None, *, poll: Poll) -> Iterator[tuple[int, Facts | None, bool]]:
-        """Run :func:`grpo_core.foreign.following.refreshed`.
+        """Run :func:`grpo_core.foreign.formats.refreshed`.
 
         The source with the new data is stored under the next number.
         """
@@ -140,6 +141,7 @@ def facts_of(source: Source) -> Facts:
         "labels": np.asarray(source.labels, np.int64),
         "processes": source.processes,
         "has_losses": source.has_losses,
+        "why_no_losses": source.why_no_losses,
     }
 
 

@@ -15,8 +15,7 @@ from typing import Any
 
 from grpo_core.child.answering import Poll, unpolled
 from grpo_core.child.asking import STARTING, Asked
-from grpo_core.child.limits import Limits
-from grpo_core.child.start import Main
+from grpo_core.child.start import Limits, Main
 from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.foreign.formats import place_of
 from grpo_core.foreign.replies import fits

@@ -89,14 +89,17 @@ class Readers:
         columns = columns or self._columns
         if not self.own_process:
             return open_source(path, index=index, columns=columns)
-        return self._opened(self._line(path, index, poll, scratch, columns), path, index, columns)
+        folder = None if index is None else scratch_of(path, index, columns)
+        line = self._line(path, scratch if folder is None else folder, poll)
+        return self._opened(line, path, folder, columns)
 
-    def open_known(self, path: Path, *, index: Path | None = None, poll: Poll = unpolled) -> Source | None:
+    def open_known(self, path: Path, *, index: Path, poll: Poll = unpolled) -> Source | None:
         """Open like :meth:`open`, but return None for an unknown format, unless the name is typical of a trainer."""
         if not self.own_process:
             return open_source(path, index=index) if knows(path) else None
-        line = self._line(path, index, poll)
-        return self._opened(line, path, index) if line.ask("known", str(path)) else None
+        folder = scratch_of(path, index)
+        line = self._line(path, folder, poll)
+        return self._opened(line, path, folder) if line.ask("known", str(path)) else None
 
     def results(
         self,
@@ -187,19 +190,17 @@ class Readers:
             spare.kill()
             spare.close()
 
-    def _line(self, path: Path, index: Path | None, poll: Poll, scratch: Path | None = None, columns: str = "") -> Line:
-        scratch = scratch if index is None else scratch_of(path, index, columns)
+    def _line(self, path: Path, scratch: Path | None, poll: Poll) -> Line:
         line = Line(path, scratch, self._taken, self._patience, self._silence, poll)
         self.lines.add(line)
         return line
 
-    def _opened(self, line: Line, path: Path, index: Path | None, columns: str = "") -> RemoteSource:
-        scratch = None if index is None else scratch_of(path, index, columns)
-        facts = line.ask("open", 0, str(path), None if scratch is None else str(scratch), columns)
+    def _opened(self, line: Line, path: Path, folder: Path | None, columns: str = "") -> RemoteSource:
+        facts = line.ask("open", 0, str(path), None if folder is None else str(folder), columns)
         line.opened[0] = None
         if self._window:
             self.warm(SPARE_AFTER)
-        return RemoteSource(line, path, scratch, 0, facts, columns)
+        return RemoteSource(line, path, folder, 0, facts, columns)
 
     def _patience(self) -> float | None:
         waits = not self._window or threading.current_thread() is not threading.main_thread()

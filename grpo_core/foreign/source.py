@@ -24,17 +24,10 @@ MOST_NOTES, LONGEST_NOTE = 50, 1_000
 def _bounded(notes: Sequence[object]) -> tuple[str, ...]:
     """Return the notes on a source, limited to the number and length that a window can show."""
     kept = tuple(shortened(note, LONGEST_NOTE) for note in notes[:MOST_NOTES])
-    more = len(notes) - len(kept)
-    return (
-        (
-            *kept,
-            plural(
-                "There is {count:,} more note like these.", "There are {count:,} more notes like these.", more
-            ).format(count=more),
-        )
-        if more
-        else kept
-    )
+    if not (more := len(notes) - len(kept)):
+        return kept
+    said = plural("There is {count:,} more note like these.", "There are {count:,} more notes like these.", more)
+    return (*kept, said.format(count=more))
 
 
 class RemoteSource(Source):
@@ -59,6 +52,7 @@ class RemoteSource(Source):
         self.settings, self.siblings = facts["settings"], tuple(map(Path, facts["siblings"]))
         self.labels: list[int] = facts["labels"].tolist()
         self.has_losses, self.processes = facts["has_losses"], facts["processes"]
+        self.why_no_losses = shortened(facts["why_no_losses"], LONGEST_NOTE)
         self._notes = _bounded(facts["notes"])
 
     @property
@@ -105,7 +99,7 @@ class RemoteSource(Source):
         return stamps
 
     def refreshed(self, stamp: int | None) -> tuple[int, RemoteSource | None, bool]:
-        """Run :func:`grpo_core.foreign.following.refreshed` in the process. No other method finds new data."""
+        """Run :func:`grpo_core.foreign.formats.refreshed` in the process. No other method finds new data."""
         now, facts, goes_on = self._ask("refresh", stamp)
         if facts is None:
             return now, None, goes_on

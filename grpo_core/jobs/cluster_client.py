@@ -19,9 +19,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from grpo_core import __version__
-from grpo_core.child.lifeline import watch_parent
-from grpo_core.child.limits import Limits
-from grpo_core.child.start import NO_MEMORY
+from grpo_core.child.start import NO_MEMORY, Limits, watch_parent
 from grpo_core.child.wire import Message, error_message, receive, send
 from grpo_core.errors import GrpoError, shortened
 from grpo_core.foreign import walls

@@ -16,7 +16,7 @@ from grpo_core.foreign.readers import Readers
 from grpo_core.jobs.cluster import Cluster
 from grpo_core.jobs.cluster_calls import Ran, unexpected
 from grpo_core.queue.queue import Pace, Planned, Progress, Queue, claimed, in_window, read, run_status
-from grpo_core.queue.queue_state import trouble_beside
+from grpo_core.queue.queue_plan import trouble_beside
 from grpo_core.runs.files import in_use, replacing
 from grpo_core.runs.reader import RunReader
 from grpo_core.text import tr

@@ -2,7 +2,7 @@
 files.
 
 The folder contains a manifest with the plan (``queue_plan.py``) and one ordinary run file for each run. Progress is
-read from those files (``queue_state.py``) and stored nowhere else, so that a killed process leaves nothing to repair.
+read from those files and stored nowhere else, so that a killed process leaves nothing to repair.
 """
 
 from __future__ import annotations
@@ -17,8 +17,22 @@ from grpo_core.errors import NonFiniteError, RunFileError
 from grpo_core.host.language import continuation_note
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics
-from grpo_core.queue.queue_plan import MANIFEST, Planned, Queue, axis, begin, end, planned, read
-from grpo_core.queue.queue_state import Result, RunStatus, results, run_status, trouble_beside, unfinished
+from grpo_core.queue.queue_plan import (
+    MANIFEST,
+    Planned,
+    Queue,
+    Result,
+    RunStatus,
+    axis,
+    begin,
+    end,
+    planned,
+    read,
+    results,
+    run_status,
+    trouble_beside,
+    unfinished,
+)
 from grpo_core.runs.files import in_use, lock, release
 from grpo_core.runs.run_file import RunReader, RunWriter, resume_point
 from grpo_core.text import tr

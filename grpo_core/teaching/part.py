@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from grpo_core.child.answering import Answer
-
-if TYPE_CHECKING:
-    from grpo_core.foreign.gate import Foreign
 
 
 def jobs() -> dict[str, Answer]:
@@ -29,16 +24,6 @@ def jobs() -> dict[str, Answer]:
 def plugins() -> dict[str, str]:
     """Return the tables to which packages of others can add rows."""
     return {"lesson": "grpo_core.teaching.lessons:PACKAGED"}
-
-
-def foreign() -> tuple[Foreign, ...]:
-    """Return the kinds of bytes that come from other people."""
-    from grpo_core.foreign.gate import Foreign
-
-    return (
-        Foreign(name="lesson", modules=("grpo_core.teaching.lessons.reading",)),
-        Foreign(name="homework", modules=("grpo_core.teaching.homework.file",)),
-    )
 
 
 def packed() -> dict[str, type]:

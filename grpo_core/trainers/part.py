@@ -18,8 +18,7 @@ from grpo_core.update_time import UpdateTime
 
 if TYPE_CHECKING:
     from grpo_core.commands.train_command import Start
-    from grpo_core.foreign.gate import Foreign
-    from grpo_core.foreign.run_files import ImportedRuns
+    from grpo_core.foreign.formats import ImportedRuns
     from grpo_core.lm.learner import PolicyLearner
     from grpo_core.lm.prompt_file import Prompts, PromptTable
 
@@ -83,7 +82,7 @@ def plugins() -> dict[str, str]:
 
 
 def imported() -> ImportedRuns:
-    from grpo_core.foreign.run_files import ImportedRuns
+    from grpo_core.foreign.formats import ImportedRuns
     from grpo_core.trainers import imported_reader, recorded_series
 
     return ImportedRuns(open=imported_reader.opened, metric=recorded_series.metric)
@@ -99,22 +98,6 @@ def models() -> FolderModels:
         update_time=_update_time,
         summary=model_summary,
         brief=in_fewer_words,
-    )
-
-
-def foreign() -> tuple[Foreign, ...]:
-    from grpo_core.foreign.gate import Foreign
-
-    recordings = ("known", "open", "refresh", "recorded_series", "examination", "swept", "columns")
-    folders = ("adapter_files", "folder", "generation", "tensors")
-    return (
-        Foreign(name="recorded run", requests=recordings, modules=("grpo_core.trainers.importers.",)),
-        Foreign(
-            name="folder of a model",
-            requests=("model",),
-            modules=(*(f"grpo_core.trainers.hf.{name}" for name in folders), "grpo_core.trainers.token_text"),
-        ),
-        Foreign(name="scores", modules=("grpo_core.trainers.reweighting",)),
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grpo_core.errors import NotRecordedError, RunFileError
-from grpo_core.foreign.following import refreshed
+from grpo_core.foreign.formats import refreshed
 from grpo_core.foreign.recording import Source
 from grpo_core.foreign.source import RemoteSource
 from grpo_core.text import tr

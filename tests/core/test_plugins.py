@@ -17,8 +17,7 @@ import pytest
 from grpo_core import parts, plugins, recompute
 from grpo_core.acting import acting_fields
 from grpo_core.bandit.tasks import TASKS
-from grpo_core.child.limits import Limits
-from grpo_core.child.start import command, start
+from grpo_core.child.start import Limits, command, start
 from grpo_core.config import BanditTask, Objective, Settings, about, settings_from_json
 from grpo_core.config.value_names import headed
 from grpo_core.errors import SettingsError

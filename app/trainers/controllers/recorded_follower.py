@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from app.clock import Timer
 from app.jobs.runner import Poll, Runner
 from app.trainers.recorded_run import RecordedRun
-from grpo_core.foreign.following import refreshed
+from grpo_core.foreign.formats import refreshed
 from grpo_core.foreign.readers import Readers
 from grpo_core.foreign.recording import Source
 from grpo_core.foreign.source import RemoteSource
@@ -37,7 +37,7 @@ Rows = tuple[int, list[dict[str, float]]]
 """The number of updates before the first of some consecutive updates, and the numbers of each of these by name."""
 Make = Callable[[Poll], Iterator[Rows]]
 Found: TypeAlias = tuple[int, Source | None, bool]
-"""Result of :func:`grpo_core.foreign.following.refreshed`."""
+"""Result of :func:`grpo_core.foreign.formats.refreshed`."""
 
 
 class RecordedFollower(QObject):

@@ -23,7 +23,6 @@ from grpo_core.trainers.importers import (
     verifiers,
     verl,
 )
-from grpo_core.trainers.importers.joined import with_log
 from grpo_core.trainers.importers.row_columns import parsed_columns
 from grpo_core.trainers.importers.unknown import what_it_looks_like
 from grpo_core.trainers.run_paths import file_and_run
@@ -97,7 +96,7 @@ def open_source(path: Path, *, index: Path | None = None, columns: str = "") -> 
         else:
             source = importer.open_indexed(path, index)
         if name in WITH_LOG and path.is_dir():
-            source = with_log(source, path)
+            source = scalars.with_log(source, path)
         if package_of(name):
             trained_by = credited(name, source.settings.recorded.source)
             source.settings = source.settings.replace({"task.source": trained_by})

@@ -8,15 +8,16 @@ losses.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from grpo_core.errors import NotRecordedError, RunFileError
-from grpo_core.foreign.plain_trajectory import as_plain, from_plain
 from grpo_core.foreign.recording import Completions, Report, Source
+from grpo_core.foreign.replies import fits
+from grpo_core.foreign.trajectory import ToolCall, Trajectory, Turn
 from grpo_core.parsing import object_in
 from grpo_core.record import Step
 from grpo_core.runs.database import explained
@@ -26,12 +27,19 @@ from grpo_core.text import tr
 
 KEY = "recorded"
 """Key in the table ``meta`` under which all facts about the source that are not settings are stored as JSON."""
+PLAIN = (
+    "prompts", "completions", "answers", "reward_names", "reward_weights", "repeated", "metric_names", "trajectories",
+)  # fmt: skip # names, side by side
 ARRAYS = (
     "group", "rewards", "reward_parts", "advantage", "length", "truncated", "counted", "entropy", "staleness",
     "metrics",
 )  # fmt: skip # names, side by side
 TOKENS = ("sampling_logp", "training_logp")
-"""Fields of :class:`Completions` that hold one array per completion."""
+"""The stored fields of :class:`Completions`: those without arrays, the arrays, and those with one per completion."""
+MISSING = {"answers": None, "trajectories": None, "staleness": None, "metrics": None, "metric_names": ()}
+"""Values of the fields that older files lack."""
+PARTS: dict[str, type[Any]] = {"prompt": Turn, "turns": Turn, "calls": ToolCall}
+"""The dataclass of a field's elements, for each field of a trajectory that is a tuple of dataclasses."""
 
 
 class ConvertedRun(Source):
@@ -101,21 +109,17 @@ class ConvertedRun(Source):
 
 def plain_table(table: Completions) -> dict[str, Any]:
     """Convert a table of completions to JSON values."""
-    plain: dict[str, Any] = {
-        "prompts": table.prompts,
-        "completions": table.completions,
-        "answers": table.answers,
-        "reward_names": table.reward_names,
-        "reward_weights": table.reward_weights,
-        "repeated": table.repeated,
-        "metric_names": table.metric_names,
-    }
-    if table.trajectories is not None:
-        plain["trajectories"] = [None if one is None else as_plain(one) for one in table.trajectories]
-    plain |= {name: None if (x := getattr(table, name)) is None else x.tolist() for name in ARRAYS}
-    return plain | {
-        name: None if (rows := getattr(table, name)) is None else [row.tolist() for row in rows] for name in TOKENS
-    }
+    return {name: as_plain(getattr(table, name)) for name in (*PLAIN, *ARRAYS, *TOKENS)}
+
+
+def as_plain(value: Any) -> Any:
+    """Convert a field of a table to JSON values. Fields of a trajectory with their default value are omitted."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if dataclasses.is_dataclass(value):
+        fields = ((field, getattr(value, field.name)) for field in dataclasses.fields(value))
+        return {field.name: as_plain(one) for field, one in fields if one != field.default}
+    return [as_plain(one) for one in value] if isinstance(value, tuple) else value
 
 
 def table_from(plain: dict[str, Any]) -> Completions:
@@ -124,33 +128,56 @@ def table_from(plain: dict[str, Any]) -> Completions:
     Raises:
         LookupError, TypeError, ValueError: the argument is not a valid result of that function.
     """
-    known = {"staleness": None, "metrics": None, **plain}  # missing in older files
+    known = {**MISSING, **plain}
     kinds = {"group": np.int64, "length": np.int64, "truncated": bool, "counted": bool}
-    arrays = {name: None if (x := known[name]) is None else np.array(x, kinds.get(name, np.float64)) for name in ARRAYS}
-    tokens = {
-        name: None if plain[name] is None else tuple(np.array(row, np.float64) for row in plain[name])
-        for name in TOKENS
+    made: dict[str, Any] = {
+        name: None if (x := known[name]) is None else np.array(x, kinds.get(name, np.float64)) for name in ARRAYS
     }
-    count = len(plain["prompts"])
-    if any(array is not None and len(array) != count for array in arrays.values()):
+    made["trajectories"] = _each(known["trajectories"], from_plain)
+    if any(rows is not None and len(rows) != len(known["prompts"]) for rows in made.values()):
         raise ValueError("its columns are of different lengths")
-    made: dict[str, Any] = {**arrays, **tokens}
-    if plain.get("answers") is not None:
-        made["answers"] = tuple(None if one is None else str(one) for one in plain["answers"])
-    turns = plain.get("trajectories")
-    if turns is not None:
-        if len(turns) != count:
-            raise ValueError("its columns are of different lengths")
-        made["trajectories"] = tuple(None if one is None else from_plain(one) for one in turns)
+    for name in TOKENS:
+        made[name] = None if known[name] is None else tuple(np.array(row, np.float64) for row in known[name])
     return Completions(
-        prompts=tuple(plain["prompts"]),
-        completions=tuple(plain["completions"]),
-        reward_names=tuple(plain["reward_names"]),
-        reward_weights=tuple(map(float, plain["reward_weights"])),
-        repeated=bool(plain["repeated"]),
-        metric_names=tuple(map(str, plain.get("metric_names", ()))),
+        prompts=tuple(known["prompts"]),
+        completions=tuple(known["completions"]),
+        answers=_each(known["answers"], str),
+        reward_names=tuple(known["reward_names"]),
+        reward_weights=tuple(map(float, known["reward_weights"])),
+        repeated=bool(known["repeated"]),
+        metric_names=tuple(map(str, known["metric_names"])),
         **made,
     )
+
+
+def _each(values: Any, made: Callable[[Any], Any]) -> tuple[Any, ...] | None:
+    """Return ``made`` of each value that is not None. None if there are no values."""
+    return None if values is None else tuple(None if one is None else made(one) for one in values)
+
+
+def from_plain(plain: Any) -> Trajectory:
+    """Convert JSON values from :func:`as_plain` back to a trajectory.
+
+    Raises:
+        TypeError: ``plain`` is not a trajectory: a field is missing, unknown or of another type.
+    """
+    trajectory: Trajectory = _built(Trajectory, plain)
+    if not fits(trajectory, Trajectory):
+        raise TypeError("a field of the trajectory has another type")
+    return trajectory
+
+
+def _built(kind: type[Any], plain: Any) -> Any:
+    fields = {**plain}
+    for name, value in fields.items():
+        if isinstance(value, list):
+            part = PARTS.get(name)
+            fields[name] = tuple(_built(part, one) if part else _fixed(one) for one in value)
+    return kind(**fields)
+
+
+def _fixed(value: Any) -> Any:
+    return tuple(map(_fixed, value)) if isinstance(value, list) else value
 
 
 def _parsed(text: object, path: Path) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from grpo_core.regular_file import opened_regular, read_limited, write_whole
-from grpo_core.trainers.importers.jsonl import LONGEST_LINE, Place, placed_lines
+from grpo_core.trainers.importers.records import LONGEST_LINE, Place, placed_lines
 
 SUFFIX = ".lines.npz"
 LARGEST = 1 << 30

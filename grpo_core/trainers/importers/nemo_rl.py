@@ -20,8 +20,7 @@ import numpy as np
 from grpo_core.record import Step
 from grpo_core.text import tr
 from grpo_core.trainers.importers import nemo_rl_settings, recipe
-from grpo_core.trainers.importers.jsonl import complete_lines
-from grpo_core.trainers.importers.records import Record, records
+from grpo_core.trainers.importers.records import Record, complete_lines, records
 from grpo_core.trainers.importers.rows import Row, RowRun, number, tokens_of
 from grpo_core.trainers.importers.text_run import numbered, recorded_settings, whole
 from grpo_core.trainers.importers.trl_table import as_text

@@ -27,9 +27,17 @@ from grpo_core.foreign.recording import file_stamp
 from grpo_core.parsing import from_json
 from grpo_core.regular_file import opened_regular, read_limited
 from grpo_core.text import tr
-from grpo_core.trainers.importers.jsonl import LONGEST_LINE
 from grpo_core.trainers.importers.line_index import LineIndex, begun, read_on
-from grpo_core.trainers.importers.records import LINES, MOST_ROWS, SUFFIXES, Record, records, rows_in, sample
+from grpo_core.trainers.importers.records import (
+    LINES,
+    LONGEST_LINE,
+    MOST_ROWS,
+    SUFFIXES,
+    Record,
+    records,
+    rows_in,
+    sample,
+)
 from grpo_core.trainers.importers.row_columns import OBJECTS, OF_PARTS, PART, meanings
 from grpo_core.trainers.importers.rows import MALFORMED, OF_TOKENS, Row, RowRun, number, tokens_of
 from grpo_core.trainers.importers.text_run import recorded_settings

@@ -89,13 +89,13 @@ class Lists:
         flat, lengths = self.flat(name, kind, 1)
         return [part if n >= 0 else None for part, n in zip(_cut(flat, lengths), lengths, strict=True)]
 
-    def nested(self, name: str, kind: Any, *, optional: bool = False) -> list[list[np.ndarray]]:
-        """Return each row's arrays of a column of nested lists of numbers. Empty if an ``optional`` column is missing.
+    def nested(self, name: str, kind: Any) -> list[list[np.ndarray]]:
+        """Return each row's arrays of a column of nested lists of numbers, none if there is no such column.
 
         Raises:
-            RunFileError: there is no such column, it is damaged, or it holds something else.
+            RunFileError: it is damaged, or it holds something else.
         """
-        if optional and name not in self.names:
+        if name not in self.names:
             return [[] for _ in range(self.rows)]
         flat, lengths, counts = self.flat(name, kind, 2)
         return _cut(_cut(flat, lengths), counts)

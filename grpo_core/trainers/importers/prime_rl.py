@@ -29,10 +29,9 @@ from grpo_core.foreign.recording import file_stamp
 from grpo_core.record import Step
 from grpo_core.text import tr
 from grpo_core.trainers.importers import prime_rl_settings, recipe
-from grpo_core.trainers.importers.jsonl import complete_lines
+from grpo_core.trainers.importers.records import complete_lines
 from grpo_core.trainers.importers.text_run import numbered
-from grpo_core.trainers.importers.verifiers_tokens import MOST_PLACES, RowTokens
-from grpo_core.trainers.importers.verifiers_turns import as_dict
+from grpo_core.trainers.importers.verifiers_tokens import MOST_PLACES, RowTokens, as_dict
 
 CONFIGS = ("trainer.json", "rl.json", "trainer.toml", "rl.toml")
 """Names of configuration files in ``configs``, in order of preference."""

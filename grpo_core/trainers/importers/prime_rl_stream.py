@@ -22,10 +22,10 @@ from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.foreign.recording import file_stamp
 from grpo_core.regular_file import opened_regular
 from grpo_core.text import tr
-from grpo_core.trainers.importers.jsonl import LONGEST_LINE, complete_lines
 from grpo_core.trainers.importers.parquet import unpacked
+from grpo_core.trainers.importers.records import LONGEST_LINE, complete_lines
 from grpo_core.trainers.importers.verifiers_rows import branches
-from grpo_core.trainers.importers.verifiers_turns import as_dict
+from grpo_core.trainers.importers.verifiers_tokens import as_dict
 
 PLACES = ("monitors/file/traces", "traces", "")
 """Folders in a run, or itself, that can contain the stream."""

@@ -1,4 +1,7 @@
-"""A run of which only what the trainer logged is known: a table with a step, in a file or a folder."""
+"""A run of which only what the trainer logged is known: a table with a step, in a file or a folder.
+
+A log beside completions is joined with them as one run, by the trainer's steps.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,12 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
+
 from grpo_core.config import Settings
 from grpo_core.errors import NotRecordedError, RunFileError
-from grpo_core.foreign.recording import Completions, Report
+from grpo_core.foreign.recording import Completions, Report, Source, Texts
+from grpo_core.record import Step
 from grpo_core.text import plural, tr
 from grpo_core.trainers.concepts import plain
 from grpo_core.trainers.importers.event_file import NAMED
@@ -237,3 +243,92 @@ def _settings(found: Reports) -> Settings:
     kinds = {name.partition("/")[0] for name in names if "/" in name}
     trainer = "verl" if "actor" in kinds else "TRL" if {"completions", "rewards"} & kinds else tr("a trainer's log")
     return recorded_settings(trainer)
+
+
+NOT_HERE = tr("No completions are recorded at this step.")
+
+
+class Joined(Source):
+    """A source of completions with the reports of a log beside it."""
+
+    def __init__(self, rows: Source, log: ScalarRun) -> None:
+        self._rows, self._log = rows, log
+        self.settings, self.processes = rows.settings, rows.processes
+        self.path, self.title, self.siblings = rows.path, rows.title, rows.siblings
+        self._place()
+
+    def _place(self) -> None:
+        self.partial = self._rows.partial
+        self.labels = sorted({*self._rows.labels, *self._log.labels})
+        self._at_rows = {label: position for position, label in enumerate(self._rows.labels, 1)}
+        self._at_log = {label: position for position, label in enumerate(self._log.labels, 1)}
+
+    @property
+    def notes(self) -> Sequence[str]:  # type: ignore[override]
+        joined = tr("The trainer's reports are those of {name}.").format(name=self._log.log.name)
+        return [*self._rows.notes, joined, *self._log.notes]
+
+    @property
+    def has_losses(self) -> bool:  # type: ignore[override]
+        return self._rows.has_losses
+
+    @property
+    def why_no_losses(self) -> str:  # type: ignore[override]
+        return self._rows.why_no_losses
+
+    def refresh(self) -> int:
+        self._rows.refresh()
+        self._log.refresh()
+        self._place()
+        return len(self)
+
+    def _at(self, position: int) -> tuple[int | None, int | None]:
+        """Return the position of an update among the completions and that in the log, None where it is missing."""
+        label = self.labels[position - 1]
+        return self._at_rows.get(label), self._at_log.get(label)
+
+    def _position(self, position: int) -> int:
+        if (found := self._at(position)[0]) is None:
+            raise NotRecordedError(NOT_HERE)
+        return found
+
+    def step(self, position: int) -> Step:
+        return self._rows.step(self._position(position))
+
+    def completions(self, position: int) -> Completions:
+        return self._rows.completions(self._position(position))
+
+    def texts(self, position: int) -> Texts:
+        return self._rows.texts(self._position(position))
+
+    def measured(self, position: int) -> tuple[Completions | None, Step | None]:
+        found = self._at(position)[0]
+        return (None, None) if found is None else self._rows.measured(found)
+
+    def losses(self, position: int) -> np.ndarray | None:
+        return self._rows.losses(self._position(position))
+
+    def incomplete(self, position: int) -> str:
+        found = self._at(position)[0]
+        return NOT_HERE if found is None else self._rows.incomplete(found)
+
+    def reports(self, position: int) -> Sequence[Report]:
+        rows, log = self._at(position)
+        own = [] if rows is None else self._rows.reports(rows)
+        return [*(own if log is None else self._log.reports(log))]
+
+    def stamp(self, position: int) -> tuple[int, ...]:
+        rows, log = self._at(position)
+        return (*(() if rows is None else self._rows.stamp(rows)), *(() if log is None else self._log.stamp(log)))
+
+
+def with_log(rows: Source, folder: Path) -> Source:
+    """Return a source of completions, joined with the trainer's log in its folder if that has steps in common."""
+    place = next(logs_of(folder), None)
+    if place is None:
+        return rows
+    try:
+        log = ScalarRun(folder, place)
+    except RunFileError:
+        return rows
+    return Joined(rows, log) if {*log.labels} & {*rows.labels} else rows

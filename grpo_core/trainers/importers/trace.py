@@ -10,15 +10,14 @@ import copy
 import dataclasses
 import json
 import zlib
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from grpo_core.config import Learner, Objective, Settings
+from grpo_core.config import Learner, Settings
 from grpo_core.config.recorded import RecordedTask
 from grpo_core.errors import GrpoError, NotRecordedError, RunFileError, shortened
 from grpo_core.foreign.recording import Completions, Report, Source, Texts, file_stamp
@@ -26,12 +25,11 @@ from grpo_core.foreign.trajectory import trajectories_in
 from grpo_core.record import Step
 from grpo_core.text import listed, plural, tr
 from grpo_core.trainers import token_text
-from grpo_core.trainers.importers import trl_settings, verl_settings
 from grpo_core.trainers.importers.arrays import Arrays, columns_of
-from grpo_core.trainers.importers.jsonl import complete_lines
 from grpo_core.trainers.importers.parquet import Columns
+from grpo_core.trainers.importers.records import complete_lines
 from grpo_core.trainers.importers.trace_folder import LOG, TRACE, StepFiles, description_of, is_whole, steps_of
-from grpo_core.trainers.importers.trace_step import StepAssembly, VerlAssembly, generations_of, stacked
+from grpo_core.trainers.importers.trace_step import KINDS, StepAssembly, generations_of, micro_batches, stacked
 from grpo_core.trainers.importers.trl_table import weighted
 
 TEXTS = ("prompt", "completion")
@@ -43,50 +41,8 @@ MOST_NAMED = 1000
 """Maximum number of reward functions, and of tokens that end a completion."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Kind:
-    """A trainer that a recorder supports.
-
-    Attributes:
-        title: the trainer's name.
-        objective: function from the trainer's settings to the loss that it minimises.
-        unsupported: function from these settings to the reason why the loss cannot be recomputed; empty if it can.
-        assembly: class that combines the files of a step.
-        longest, iterations: names of the settings for the maximum length of a completion and the number of uses of a
-            batch.
-    """
-
-    title: str
-    objective: Callable[[Mapping[str, Any]], Objective]
-    unsupported: Callable[[Mapping[str, Any]], str]
-    assembly: type[StepAssembly]
-    longest: str
-    iterations: str
-
-
-KINDS = {
-    "trl": Kind(
-        title="TRL",
-        objective=trl_settings.objective_of,
-        unsupported=lambda settings: "",
-        assembly=StepAssembly,
-        longest="max_completion_length",
-        iterations="num_iterations",
-    ),
-    "verl": Kind(
-        title="verl",
-        objective=verl_settings.objective_of,
-        unsupported=verl_settings.unsupported,
-        assembly=VerlAssembly,
-        longest="data.max_response_length",
-        iterations="ppo_epochs",
-    ),
-}
-"""The trainers, by their names in ``trace.json``."""
-
-
-def kind_of(description: Mapping[str, Any]) -> Kind:
-    """Return the kind of trainer that wrote a trace.
+def kind_of(description: Mapping[str, Any]) -> type[StepAssembly]:
+    """Return the class that combines the files of a step for the trainer that wrote a trace.
 
     Raises:
         ValueError: it is not in :data:`KINDS`.
@@ -128,7 +84,7 @@ class Trace(Source):
                 )
             ) from None
         self.steps: list[StepFiles] = []
-        self._logs: dict[int, tuple[tuple[int, int], dict[int, list[Report]]]] = {}
+        self._logs: dict[int, tuple[tuple[int, ...], dict[int, list[Report]]]] = {}
         self._latest: tuple[int, tuple[int, ...], Step] | None = None
         self.refresh()
 
@@ -216,7 +172,7 @@ class Trace(Source):
 
     def _assembled(self, position: int, columns: list[Columns | Arrays]) -> Step:
         files = self.steps[position - 1]
-        return self._kind.assembly(files, columns, self.processes, self._trainer).step(position, self.settings)
+        return self._kind(files, columns, self.processes, self._trainer).step(position, self.settings)
 
     @contextmanager
     def _fitting(self, position: int) -> Iterator[None]:
@@ -285,17 +241,10 @@ class Trace(Source):
             known = self._latest is not None and self._latest[:2] == (position, self.stamp(position))
             step = self._latest[2] if known and self._latest is not None else self.step(position)
             assert step.denominator is not None and step.optimizer_step is not None
-            width = 1 + max(
-                int(m["part"]) for p in self.steps[position - 1].pieces.values() for m in p.index["micro_batches"]
-            )
-            noted = {
-                (int(m["pass"]), rank * width + int(m["part"])): m.get("loss")
-                for rank, piece in self.steps[position - 1].pieces.items()
-                for m in piece.index["micro_batches"]
-            }
+            noted = micro_batches(self.steps[position - 1])[1]
             theirs = np.full(step.denominator.shape, np.nan)
             for n, part in np.ndindex(*theirs.shape):
-                value = noted.get((int(step.optimizer_step[n]), int(part)))
+                value = noted.get((int(step.optimizer_step[n]), int(part)), {}).get("loss")
                 if value is not None and (step.part[n] == part).any():
                     theirs[n, part] = value
             return theirs
@@ -309,15 +258,10 @@ class Trace(Source):
     def _log(self, attempt: int) -> dict[int, list[Report]]:
         """Return the trainer's reports from an attempt's log, by step, read again if the file has changed."""
         path = self.path / "rank0" / f"attempt{attempt}" / LOG
-        try:
-            facts = path.stat()
-        except OSError:
-            return {}
-        stamp = (facts.st_mtime_ns, facts.st_size)
-        known = self._logs.get(attempt)
-        if known is None or known[0] != stamp:
-            known = self._logs[attempt] = (stamp, _reports(path))
-        return known[1]
+        stamp = file_stamp(path)
+        if attempt not in self._logs or self._logs[attempt][0] != stamp:
+            self._logs[attempt] = stamp, _reports(path)
+        return self._logs[attempt][1]
 
 
 def _texts(columns: list[Columns | Arrays]) -> Texts:

@@ -16,7 +16,7 @@ from grpo_core.errors import RunFileError
 from grpo_core.parsing import object_in
 from grpo_core.regular_file import read_limited
 from grpo_core.text import plural, tr
-from grpo_core.trainers.importers.jsonl import complete_lines
+from grpo_core.trainers.importers.records import complete_lines
 from grpo_core.trainers.importers.text_run import numbered
 
 TRACE, INDEX, LOG = "trace.json", "index.jsonl", "log.jsonl"
@@ -56,7 +56,6 @@ class StepFiles:
 
     attempt: int
     last_step: int
-    passes: int
     trainer_steps: int
     pieces: dict[int, Piece]
     missing: tuple[int, ...]
@@ -88,33 +87,39 @@ def description_of(folder: Path) -> dict[str, Any]:
 def steps_of(folder: Path, processes: int) -> tuple[list[StepFiles], list[str]]:
     """Return the steps in the order of training, and notes on what is missing or was written twice."""
     lines: dict[tuple[int, int], dict[int, Piece]] = {}
-    torn: list[str] = []
+    notes: list[str] = []
     for rank in range(processes):
         place = folder / f"rank{rank}"
         for attempt, home in numbered(place, "attempt", "") if place.is_dir() else ():
-            for line in complete_lines(home / INDEX, torn):
+            for line in complete_lines(home / INDEX, notes):
                 if _sound(line):
                     lines.setdefault((attempt, line["number"]), {})[rank] = Piece(path=home / line["file"], index=line)
     steps = []
     for (attempt, _), pieces in sorted(lines.items()):
         some = next(iter(pieces.values())).index
-        missing = tuple(rank for rank in range(processes) if rank not in pieces)
         files = StepFiles(
             attempt=attempt,
             last_step=some["global_step"],
-            passes=some["passes"],
             trainer_steps=some.get("trainer_steps", some["passes"]),
             pieces=dict(sorted(pieces.items())),
-            missing=missing,
+            missing=tuple(rank for rank in range(processes) if rank not in pieces),
         )
         steps.append(files)
-    kept, notes = _without_repeated(steps)
-    kept, waiting = _without_unfinished(kept)
-    return kept, [*torn, *notes, *waiting, *_missing_ranks(kept)]
+    kept = _without_unfinished(_without_repeated(steps, notes), notes)
+    if incomplete := [step for step in kept if step.missing]:
+        ranks = sorted({rank for step in incomplete for rank in step.missing})
+        notes.append(
+            plural(
+                "For {count} step, the files of process {ranks} are missing: its loss cannot be compared.",
+                "For {count} steps, the files of process {ranks} are missing: their losses cannot be compared.",
+                len(incomplete),
+            ).format(count=len(incomplete), ranks=", ".join(map(str, ranks)))
+        )
+    return kept, notes
 
 
-def _without_unfinished(steps: list[StepFiles]) -> tuple[list[StepFiles], list[str]]:
-    """Remove the steps at the end that are still being written. Also returns notes that name them.
+def _without_unfinished(steps: list[StepFiles], notes: list[str]) -> list[StepFiles]:
+    """Remove the steps at the end that are still being written, and note the first.
 
     A process that has written nothing for :data:`PATIENCE_SECONDS` is assumed to have ended, and its step is shown
     without its part.
@@ -122,14 +127,14 @@ def _without_unfinished(steps: list[StepFiles]) -> tuple[list[StepFiles], list[s
     whole = list(steps)
     while whole and whole[-1].missing and time.time() - _written(whole[-1]) < PATIENCE_SECONDS:
         whole.pop()
-    if len(whole) == len(steps):
-        return whole, []
-    first = steps[len(whole)]
-    return whole, [
-        tr("Step {label} is not shown yet: process {ranks} has not written it.").format(
-            label=first.last_step, ranks=", ".join(map(str, first.missing))
+    if len(whole) < len(steps):
+        first = steps[len(whole)]
+        notes.append(
+            tr("Step {label} is not shown yet: process {ranks} has not written it.").format(
+                label=first.last_step, ranks=", ".join(map(str, first.missing))
+            )
         )
-    ]
+    return whole
 
 
 def _written(step: StepFiles) -> float:
@@ -161,8 +166,8 @@ def is_whole(value: Any, most: int = 2**53) -> bool:
     return type(value) is int and 0 <= value <= most
 
 
-def _without_repeated(steps: list[StepFiles]) -> tuple[list[StepFiles], list[str]]:
-    """Remove the steps that a later attempt trained again. Also returns notes on them."""
+def _without_repeated(steps: list[StepFiles], notes: list[str]) -> list[StepFiles]:
+    """Remove the steps that a later attempt trained again, and note their number."""
     restarts: dict[int, int] = {}
     for step in steps:
         restarts.setdefault(step.attempt, step.last_step - step.trainer_steps)
@@ -171,26 +176,12 @@ def _without_repeated(steps: list[StepFiles]) -> tuple[list[StepFiles], list[str
         for step in steps
         if not any(later > step.attempt and start < step.last_step for later, start in restarts.items())
     ]
-    if len(kept) == len(steps):
-        return kept, []
-    return kept, [
-        plural(
-            "The run was restarted: {count} step of earlier attempts was trained again and is left out.",
-            "The run was restarted: {count} steps of earlier attempts were trained again and are left out.",
-            len(steps) - len(kept),
-        ).format(count=len(steps) - len(kept))
-    ]
-
-
-def _missing_ranks(steps: list[StepFiles]) -> list[str]:
-    incomplete = [step for step in steps if step.missing]
-    if not incomplete:
-        return []
-    ranks = sorted({rank for step in incomplete for rank in step.missing})
-    return [
-        plural(
-            "For {count} step, the files of process {ranks} are missing: its loss cannot be compared.",
-            "For {count} steps, the files of process {ranks} are missing: their losses cannot be compared.",
-            len(incomplete),
-        ).format(count=len(incomplete), ranks=", ".join(map(str, ranks)))
-    ]
+    if len(kept) < len(steps):
+        notes.append(
+            plural(
+                "The run was restarted: {count} step of earlier attempts was trained again and is left out.",
+                "The run was restarted: {count} steps of earlier attempts were trained again and are left out.",
+                len(steps) - len(kept),
+            ).format(count=len(steps) - len(kept))
+        )
+    return kept

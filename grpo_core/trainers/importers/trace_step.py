@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from grpo_core.config import Settings
+from grpo_core.config import Objective, Settings
 from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.kl import estimate
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
-from grpo_core.trainers.importers import verl_settings
+from grpo_core.trainers.importers import trl_settings, verl_settings
 from grpo_core.trainers.importers.arrays import Arrays
 from grpo_core.trainers.importers.parquet import Columns
 from grpo_core.trainers.importers.trace_folder import StepFiles
-from grpo_core.trainers.importers.trl_settings import denominator_of
 from grpo_core.trainers.importers.trl_table import weighted
 
 
@@ -33,15 +33,34 @@ def stacked(rows: list[np.ndarray | None]) -> np.ndarray | None:
     return np.array(known) if len(known) == len(rows) and len({len(row) for row in known}) == 1 else None
 
 
+def micro_batches(files: StepFiles) -> tuple[int, dict[tuple[int, int], dict[str, Any]]]:
+    """Return the number of parts of a process, and the facts about each micro-batch, by (optimizer step, part)."""
+    known = [(rank, micro) for rank, piece in files.pieces.items() for micro in piece.index["micro_batches"]]
+    width = 1 + max((int(micro["part"]) for _, micro in known), default=0)
+    return width, {(int(micro["pass"]), rank * width + int(micro["part"])): micro for rank, micro in known}
+
+
 class StepAssembly:
-    """Combines the parts of all processes into one step, padded to the longest completion."""
+    """Combines the parts of all processes into one step, padded to the longest completion, as TRL's loss uses it.
+
+    Attributes:
+        title: the trainer's name.
+        longest, iterations: names of the settings for the maximum length of a completion and the number of uses of a
+            batch.
+        objective: function from the trainer's settings to the loss that it minimises.
+        unsupported: function from these settings to the reason why the loss cannot be recomputed; empty if it can.
+    """
+
+    title, longest, iterations = "TRL", "max_completion_length", "num_iterations"
+    objective: Callable[[Mapping[str, Any]], Objective] = staticmethod(trl_settings.objective_of)
+    unsupported: Callable[[Mapping[str, Any]], str] = staticmethod(lambda settings: "")
 
     def __init__(
         self, files: StepFiles, columns: Sequence[Columns | Arrays], processes: int, trainer: dict[str, Any]
     ) -> None:
         """Begin with the ``columns`` of each of the ``files``, in order of rank."""
         self.files, self.columns = files, columns
-        self.index = {rank: piece.index["micro_batches"] for rank, piece in files.pieces.items()}
+        self.width, self.micro = micro_batches(files)
         self.processes, self.trainer = processes, trainer
         self.ids = self._lists("completion_ids", np.int64)
         self.length = max((len(ids) for ids in self.ids if ids is not None), default=0)
@@ -50,7 +69,6 @@ class StepAssembly:
         self.batch = len(self.ids)
         self.generation = np.concatenate([generations_of(each) for each in columns])
         self.part, self.entry, self.optimizer_step = (np.empty(0, np.int64) for _ in range(3))
-        self.width = 1 + max((int(m["part"]) for micro in self.index.values() for m in micro), default=0)
 
     def step(self, position: int, settings: Settings) -> Step:
         """Create the step with all recorded data."""
@@ -61,9 +79,10 @@ class StepAssembly:
         assert logp is not None and mask is not None and tokens is not None
         present = self._present()
         old = self._rows("old_logp", np.float32, 0.0)
+        if old is None:  # TRL's old policy is then that of each completion's first pass
+            old = logp[(self.entry >= 0).argmax(axis=0), np.arange(self.batch)]
         rewards = stacked(self._lists("rewards", np.float64))
         weights = np.asarray(settings.recorded.reward_weights or (1.0,), np.float64)
-        advantage = self._advantage()
         coefficient, weight = self._entropy_bonus(mask)
         group = np.concatenate([each.numbers("group", np.int64) for each in self.columns])
         total = None if rewards is None else weighted(rewards, weights)
@@ -79,13 +98,13 @@ class StepAssembly:
             written=self._rows("tool_mask", bool, False),
             rewards=np.full(self.batch, np.nan) if total is None else total,
             reward_parts=rewards,
-            old_logp=self._first(logp) if old is None else old,
+            old_logp=old,
             ref_logp=self._rows("ref_logp", np.float32, 0.0),
             sampling_logp=self._rows("sampling_logp", np.float32, 0.0),
             logp=logp,
             part=self.part,
             denominator=self._denominators(mask),
-            advantage=advantage,
+            advantage=self._advantage(),
             gate=self._gate(),
             entropy=self._uses("entropy", np.nan),
             entropy_coefficient=coefficient,
@@ -100,44 +119,37 @@ class StepAssembly:
         If one optimizer step uses a completion several times (several iterations within an accumulation), that step
         counts as that many passes.
         """
-        uses: list[tuple[int, int, int, int]] = []  # row, optimizer step, time within it, which of the row's entries
-        parts: list[int] = []
+        uses: list[tuple[int, int, int, int, int]] = []  # row, step, time within it, which of the row's entries, part
         first = 0
-        for rank, columns in zip(self.index, self.columns, strict=True):
+        for rank, columns in zip(self.files.pieces, self.columns, strict=True):
             both = (columns.lists(name, np.int64) for name in ("pass", "part"))
             for i, (passed, part) in enumerate(zip(*both, strict=True)):
-                seen: dict[int, int] = {}
+                seen: Counter[int] = Counter()
                 for entry in range(0 if passed is None else len(passed)):
                     assert passed is not None and part is not None
-                    n = int(passed[entry])
-                    uses.append((first + i, n, seen.get(n, 0), entry))
-                    own = int(part[entry])
-                    parts.append(rank * self.width + own if 0 <= own < self.width else -1)
-                    seen[n] = seen.get(n, 0) + 1
+                    n, own = int(passed[entry]), int(part[entry])
+                    micro = rank * self.width + own if 0 <= own < self.width else -1
+                    uses.append((first + i, n, seen[n], entry, micro))
+                    seen[n] += 1
             first += columns.rows
-        order = sorted({(n, time) for _, n, time, _ in uses})
+        order = sorted({(n, time) for _, n, time, _, _ in uses})
         if not order:
             raise NotRecordedError(tr("This step was generated but never used; it has no loss."))
-        self._refuse_unknown(uses, parts)
-        place = {key: index for index, key in enumerate(order)}
-        self.part = np.full((len(order), self.batch), -1)
-        self.entry = np.full((len(order), self.batch), -1)
-        for (row, n, time, entry), micro in zip(uses, parts, strict=True):
-            self.part[place[n, time], row] = micro
-            self.entry[place[n, time], row] = entry
-        self.optimizer_step = np.array([n for n, _ in order])
-
-    def _refuse_unknown(self, uses: list[tuple[int, int, int, int]], parts: list[int]) -> None:
-        """Reject micro-batches that the index lacks, since their numbers determine the size of arrays."""
-        known = self._micro_batches()
-        for (row, n, _, _), part in zip(uses, parts, strict=True):
-            if (n, part) not in known:
+        for row, n, _, _, micro in uses:
+            if (n, micro) not in self.micro:  # such a number would determine the size of arrays
                 raise RunFileError(
                     tr(
                         "Completion {row} was used in a micro-batch of optimizer step {n} that the index does not "
                         "name; the file or its line in the index is damaged."
                     ).format(row=row + 1, n=n)
                 )
+        place = {key: index for index, key in enumerate(order)}
+        self.part = np.full((len(order), self.batch), -1)
+        self.entry = np.full((len(order), self.batch), -1)
+        for row, n, time, entry, micro in uses:
+            self.part[place[n, time], row] = micro
+            self.entry[place[n, time], row] = entry
+        self.optimizer_step = np.array([n for n, _ in order])
 
     def _lists(self, name: str, kind: Any) -> list[np.ndarray | None]:
         return [x for each in self.columns for x in each.lists(name, kind, optional=True)]
@@ -155,7 +167,7 @@ class StepAssembly:
 
     def _uses(self, name: str, empty: float) -> np.ndarray | None:
         """Stack one array per use of a completion with padding: (N, B, T). None if not recorded."""
-        lists = [x for each in self.columns for x in each.nested(name, np.float32, optional=True)]
+        lists = [x for each in self.columns for x in each.nested(name, np.float32)]
         whole = np.full((len(self.part), self.batch, self.length), empty, np.float32)
         recorded = False
         for n, row in zip(*np.nonzero(self.entry >= 0), strict=True):
@@ -167,15 +179,8 @@ class StepAssembly:
         return whole if recorded else None
 
     def _present(self) -> np.ndarray:
-        present = np.zeros((self.batch, self.length), bool)
-        for row, ids in zip(present, self.ids, strict=True):
-            row[: 0 if ids is None else len(ids)] = True
-        return present
-
-    def _first(self, logp: np.ndarray) -> np.ndarray:
-        """Return each completion's log-probabilities in its first pass: TRL's old policy if it stores none."""
-        first = (self.entry >= 0).argmax(axis=0)
-        return np.asarray(logp[first, np.arange(self.batch)])
+        lengths = np.array([0 if ids is None else len(ids) for ids in self.ids])
+        return np.asarray(np.arange(self.length) < lengths[:, None])
 
     def _advantage(self) -> np.ndarray | None:
         lists = self._lists("advantage", np.float64)
@@ -207,24 +212,16 @@ class StepAssembly:
             whole = whole * gate
         return whole
 
-    def _micro_batches(self) -> dict[tuple[int, int], dict[str, Any]]:
-        """Return the recorded facts about each micro-batch, by (optimizer step, part)."""
-        return {
-            (int(m["pass"]), rank * self.width + int(m["part"])): m for rank, micro in self.index.items() for m in micro
-        }
-
     def _denominators(self, mask: np.ndarray) -> np.ndarray:
         """Return the trainer's divisors (N, M), 1 if a pass has no such micro-batch."""
-        micro = self._micro_batches()
         whole = np.ones((len(self.part), 1 + int(self.part.max())))
-        for n, part in self._parts():
-            noted = micro[int(self.optimizer_step[n]), part]
+        for n, part, noted in self._parts():
             whole[n, part] = self._denominator(noted, mask, self.part[n] == part)
         return whole
 
     def _denominator(self, noted: dict[str, Any], mask: np.ndarray, rows: np.ndarray) -> float:
         """Return the divisor of the loss of the micro-batch ``rows``, from the recorded facts ``noted``."""
-        return denominator_of(
+        return trl_settings.denominator_of(
             str(self.trainer["loss_type"]),
             rows=int(rows.sum()),
             tokens=int(mask[rows].sum()),
@@ -249,20 +246,21 @@ class StepAssembly:
         value = noted.get("accumulation")
         return float(self.trainer.get("gradient_accumulation_steps") or 1) if value is None else float(value)
 
-    def _parts(self) -> list[tuple[int, int]]:
-        """Return (pass, part) of every non-empty micro-batch."""
-        return [(n, int(p)) for n in range(len(self.part)) for p in np.unique(self.part[n]) if p >= 0]
+    def _parts(self) -> Iterator[tuple[int, int, dict[str, Any]]]:
+        """Yield (pass, part, recorded facts) of every non-empty micro-batch."""
+        for n in range(len(self.part)):
+            for part in map(int, np.unique(self.part[n][self.part[n] >= 0])):
+                yield n, part, self.micro[int(self.optimizer_step[n]), part]
 
     def _entropy_bonus(self, mask: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
         """Return the applied coefficient (N, M), and each token's weight in the mean entropy, (N, B, T)."""
-        micro = self._micro_batches()
-        if not any(m.get("entropy_coef") for m in micro.values()):
+        if not any(micro.get("entropy_coef") for micro in self.micro.values()):
             return None, None
         acts = self._uses("entropy_mask", 0.0)
         coefficient = np.zeros((len(self.part), 1 + int(self.part.max())))
         weight = np.zeros((len(self.part), self.batch, self.length))
-        for n, part in self._parts():
-            noted, rows = micro[int(self.optimizer_step[n]), part], self.part[n] == part
+        for n, part, noted in self._parts():
+            rows = self.part[n] == part
             counts = mask[rows] if acts is None else mask[rows] * acts[n][rows]
             coefficient[n, part] = noted.get("entropy_coef") or 0.0
             weight[n, rows] = counts / max(counts.sum(), 1.0) / (self._accumulation(noted) * self.processes)
@@ -271,6 +269,10 @@ class StepAssembly:
 
 class VerlAssembly(StepAssembly):
     """Combines the parts of all processes into one update, as verl's loss uses it."""
+
+    title, longest, iterations = "verl", "data.max_response_length", "ppo_epochs"
+    objective = staticmethod(verl_settings.objective_of)
+    unsupported = staticmethod(verl_settings.unsupported)
 
     def step(self, position: int, settings: Settings) -> Step:
         step = super().step(position, settings)
@@ -324,3 +326,7 @@ class VerlAssembly(StepAssembly):
                     "with rollout_is “token”), so the loss of this update cannot be recomputed."
                 )
             )
+
+
+KINDS = {"trl": StepAssembly, "verl": VerlAssembly}
+"""The trainers that a recorder supports, by their names in ``trace.json``."""

@@ -27,13 +27,12 @@ from grpo_core.record import Step
 from grpo_core.regular_file import opened_regular
 from grpo_core.text import plural, tr
 from grpo_core.trainers.importers import prime_rl
-from grpo_core.trainers.importers.jsonl import LONGEST_LINE, placed_lines
 from grpo_core.trainers.importers.line_index import LineIndex, begun, read_on
 from grpo_core.trainers.importers.prime_rl_stream import EpisodeStream, traces_in
+from grpo_core.trainers.importers.records import LONGEST_LINE, complete_lines
 from grpo_core.trainers.importers.text_run import TextRun, numbered, recorded_settings
 from grpo_core.trainers.importers.verifiers_rows import EpisodeRows
-from grpo_core.trainers.importers.verifiers_tokens import step_of
-from grpo_core.trainers.importers.verifiers_turns import as_dict
+from grpo_core.trainers.importers.verifiers_tokens import as_dict, step_of
 
 FILE = "traces.jsonl"
 FOLDERS = ("train/all", "train/effective", "all", "effective", "")
@@ -51,7 +50,7 @@ def probe(path: Path) -> bool:
 
 
 def _first_line_fits(path: Path) -> bool:
-    first = next(iter(placed_lines(path, [], note_torn=True)), (0, None))[1]
+    first = next(complete_lines(path, [], note_torn=True), None)
     return isinstance(first, dict) and (isinstance(first.get("traces"), list) or isinstance(first.get("nodes"), list))
 
 
@@ -203,7 +202,7 @@ class VerifiersRun(TextRun):
         if label in self.files:
             seen = set()
             for file in self._files_of(label):
-                for _, value in placed_lines(file, notes, note_torn=True):
+                for value in complete_lines(file, notes, note_torn=True):
                     name = as_dict(value).get("id")
                     if not isinstance(name, str) or name not in seen:
                         yield value

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +15,24 @@ from grpo_core.foreign.recording import Completions
 from grpo_core.foreign.trajectory import Trajectory
 from grpo_core.record import Step
 from grpo_core.text import tr
-from grpo_core.trainers.importers.verifiers_turns import Node, stream
 
+Node = dict[str, Any]
 MOST_PLACES = 16_000_000
 """Maximum size of the arrays (B, T) of an update. A larger update is shown without tokens."""
+
+
+def as_dict(value: Any) -> dict[str, Any]:
+    """Return ``value`` if it is a JSON object, otherwise an empty object."""
+    return value if isinstance(value, dict) else {}
+
+
+def stream(node: Node, name: str) -> np.ndarray:
+    """Return one number for each sampled token of a node, NaN if the stream is missing or has another length."""
+    count = sum(map(bool, node.get("mask") or ()))
+    if not node.get(name):
+        return np.full(count, np.nan)
+    values = np.array([math.nan if v is None else v for v in node.get(name) or ()], np.float64)
+    return values if values.shape == (count,) else np.full(count, np.nan)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

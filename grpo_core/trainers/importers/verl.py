@@ -18,8 +18,7 @@ import numpy as np
 from grpo_core.errors import RunFileError
 from grpo_core.foreign.recording import Completions
 from grpo_core.text import plural, tr
-from grpo_core.trainers.importers.jsonl import complete_lines
-from grpo_core.trainers.importers.records import Record, limited
+from grpo_core.trainers.importers.records import Record, complete_lines, limited
 from grpo_core.trainers.importers.text_run import TextRun, answers_in, equal_groups, numbered, recorded_settings
 
 AFTER = ".jsonl"

@@ -15,9 +15,8 @@ import psutil
 import pytest
 
 from grpo_core.child.asking import Asked
-from grpo_core.child.limits import Limits
 from grpo_core.child.process import ChildProcess
-from grpo_core.child.start import Main, command
+from grpo_core.child.start import Limits, Main, command
 from grpo_core.errors import Cancelled, GrpoError
 from tests.core.child import mains
 

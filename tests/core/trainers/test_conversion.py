@@ -15,14 +15,13 @@ import pytest
 from grpo_core.assumed import assumption
 from grpo_core.commands.cli import main, parsers
 from grpo_core.errors import NotRecordedError, RunFileError
-from grpo_core.foreign.plain_trajectory import as_plain, from_plain
 from grpo_core.foreign.recording import Completions
 from grpo_core.record import ARRAYS
 from grpo_core.runs.library import entries
 from grpo_core.trainers.audit import audit
 from grpo_core.trainers.conversion import convert
 from grpo_core.trainers.importers import IMPORTERS, open_source
-from grpo_core.trainers.importers.converted import ConvertedRun
+from grpo_core.trainers.importers.converted import ConvertedRun, as_plain, from_plain
 from grpo_core.trainers.recorded_series import numbers
 from tests.core.trainers.sources import AGENT, LOG, SOURCES, TEXTS, source_path
 from tests.core.trainers.sources import DATA as SOURCES_DATA

@@ -18,7 +18,7 @@ from app.teaching.export.train_words import train_command
 from grpo_core.errors import GrpoError
 from grpo_core.export.script_words import caption, one_line
 from grpo_core.export.tables import checked
-from grpo_core.foreign.run_files import opened_run
+from grpo_core.foreign.formats import opened_run
 from grpo_core.metrics import METRICS
 from grpo_core.runs.library import Lineage
 from grpo_core.runs.run_file import RunReader

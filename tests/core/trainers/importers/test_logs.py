@@ -19,7 +19,7 @@ import pytest
 
 from grpo_core.commands.cli import main
 from grpo_core.errors import GrpoError, NotRecordedError, RunFileError
-from grpo_core.foreign.following import refreshed
+from grpo_core.foreign.formats import refreshed
 from grpo_core.foreign.readers import recorded
 from grpo_core.trainers.concepts import CONCEPTS, STEPS, concept_of, names_of, plain
 from grpo_core.trainers.health import diagnose

@@ -13,6 +13,7 @@ import pytest
 
 from grpo_core import recompute
 from grpo_core.assumed import assumption
+from grpo_core.foreign.readers import recorded
 from grpo_core.trainers.audit.audit import audit
 from grpo_core.trainers.audit.report import why_not
 from grpo_core.trainers.health import diagnose
@@ -185,6 +186,17 @@ def test_without_an_export_the_setting_that_writes_it_is_named(folder: Path) -> 
     assert not run.has_losses and "enable_token_export" in why_not(run)
     assert run.settings.recorded.names_loss and run.settings.objective.beta == 0.02
     assert recompute.terms(run.step(1), 0).loss is not None and run.measured(1)[1] is None
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_a_command_names_the_setting_too_although_another_process_reads_the_run(folder: Path, log: bool) -> None:
+    shutil.rmtree(folder / "token_exports")
+    if log:
+        line = {"step": 1, "reward/mean": 0.5, "entropy/mean": 0.3, "loss/mean": 0.1}
+        (folder / "log.jsonl").write_text(json.dumps(line) + "\n", "utf-8")
+    with recorded(folder, lambda: None) as run:
+        assert bool(run.reports(1)) is log
+        assert not run.has_losses and "enable_token_export" in why_not(run)
 
 
 def test_a_rollout_that_the_trainer_cut_or_took_from_the_step_before_is_found(folder: Path) -> None:

@@ -99,7 +99,7 @@ def test_every_kind_of_column_comes_back(tmp_path: Path) -> None:
         ("logp.counts", np.array([9, 0, 1]), "does not fit"),
         ("logp", np.array([1.0]), "does not fit"),
         ("advantage.lengths", None, "instead of a list of numbers"),
-        ("logp", None, "has no column"),
+        ("advantage", None, "has no column"),
         ("row", None, "row"),
     ],
 )
