@@ -224,9 +224,6 @@ class RecordedRun(RunHandle):
             _shorten(self._numbers)
         return self._numbers[number]
 
-    def kept(self, number: int, *, forwards: bool = False) -> int:
-        return number
-
     def answer(self, question: AnyQuestion) -> AnyAnswer | None:
         return None
 
@@ -236,12 +233,6 @@ class RecordedRun(RunHandle):
     @property
     def on_disk(self) -> int:
         return self.head
-
-    def rest(self) -> None:
-        """Do nothing, because no learner of this program computes a recorded run."""
-
-    def close_file(self) -> None:
-        """Do nothing, because no file stays open between calls."""
 
     def _name_tokens(self, step: Step) -> None:
         """Name tokens by their numbers because there is no tokenizer. The list grows as larger numbers appear."""
