@@ -10,14 +10,14 @@ from grpo_core import recompute
 from grpo_core.claims.claim import Kind, agree, agrees
 from grpo_core.lm.final_answer import ends_on
 from grpo_core.text import plural, tr
-from grpo_core.trainers.claims.findings import Run, is_mean, one_text
+from grpo_core.trainers.claims.findings import Run, is_mean, later, one_text
 from grpo_core.trainers.flow import thirds
 
 
 def _is_sparse(data: Run, v: Any) -> bool:
-    later = [update for update in data if update.label >= v.since and update.groups]
-    every = sum(len(update.groups) for update in later)
-    live = every - sum(len(update.idle()) for update in later)
+    updates = [update for update in later(data, v.since) if update.groups]
+    every = sum(len(update.groups) for update in updates)
+    live = every - sum(len(update.idle()) for update in updates)
     before, after, _ = thirds([float(u.rewards[u.compared].sum() / u.compared.sum()) for u in data if u.groups])
     return (v.live, v.all) == (live, every) and agrees(v.before, before) and agrees(v.after, after)
 
@@ -32,8 +32,8 @@ def _is_of_prompt(data: Run, v: Any) -> bool:
 
 
 def _is_one_text(data: Run, v: Any) -> bool:
-    later = [update for update in data if update.label >= v.since]
-    every = [one_text(update.completions, members) for update in later for members in update.idle()]
+    updates = later(data, v.since)
+    every = [one_text(update.completions, members) for update in updates for members in update.idle()]
     return (sum(every), len(every)) == (v.count, v.all)
 
 
@@ -108,8 +108,8 @@ def _range_of_completions(data: Run, v: Any) -> bool:
 
 def _earns(data: Run, v: Any) -> bool:
     shares = []
-    for update in data:
-        if update.label < v.since or update.reward_range is None:
+    for update in later(data, v.since):
+        if update.reward_range is None:
             continue
         low, high = update.reward_range.T
         rows = np.isfinite(update.rewards) & (high > low)
