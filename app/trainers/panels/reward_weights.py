@@ -20,7 +20,7 @@ from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core import recompute
 from grpo_core.claims.claim import told
-from grpo_core.errors import GrpoError
+from grpo_core.errors import GrpoError, shortened
 from grpo_core.record import Step
 from grpo_core.text import tr
 from grpo_core.trainers.reweighting import of_reweighted, proof, reweighted, scores_in, weights_of, why_not
@@ -39,13 +39,11 @@ class WeightSliders(QWidget):
 
     Signals:
         changed: a weight has changed.
-        scores_wanted: use the scores on the clipboard for this function (its index).
-        scores_dropped: return to the recorded scores of this function.
+        scores_wanted: use the scores on the clipboard for this function (its index), or the recorded ones again.
     """
 
     changed = Signal()
     scores_wanted = Signal(int)
-    scores_dropped = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -90,7 +88,7 @@ class WeightSliders(QWidget):
                 widget.deleteLater()
         self.sliders, self._values, self.pasting = [], [], []
         for place, name in enumerate(self._names):
-            title, slider, value, paste = Label(_short(name)), CalmSlider(), Label(), QToolButton()
+            title, slider, value, paste = Label(shortened(name, LONGEST)), CalmSlider(), Label(), QToolButton()
             title.setToolTip(plain_tip(name))
             slider.setRange(-STEPS, STEPS)
             slider.setAccessibleName(tr("Weight of {name}").format(name=name))
@@ -102,7 +100,7 @@ class WeightSliders(QWidget):
                     tr("Paste copied scores, one per completion of this step, as a table column or one per line (CSV).")
                 )
             )
-            paste.clicked.connect(lambda _=False, place=place: self._on_paste(place))
+            paste.clicked.connect(lambda _=False, place=place: self.scores_wanted.emit(place))
             for column, widget in enumerate((title, slider, value, paste)):
                 self._grid.addWidget(widget, place, column)
             self.sliders.append(slider)
@@ -127,14 +125,6 @@ class WeightSliders(QWidget):
         self.weights[place] = self._weight(place, position)
         self._values[place].setText(shown(self.weights[place]))
         self.changed.emit()
-
-    def _on_paste(self, place: int) -> None:
-        pasted = self.pasting[place].text() == tr("Recorded scores")
-        (self.scores_dropped if pasted else self.scores_wanted).emit(place)
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
 
 
 OF_RUNS = tr("Give the reward functions of a recorded run other weights here: open one with File > Open.")
@@ -178,8 +168,7 @@ class RewardWeightsPanel(Panel):
         self._proof = ""
         self.sliders = WeightSliders()
         self.sliders.changed.connect(self.redraw)
-        self.sliders.scores_wanted.connect(self._on_paste)
-        self.sliders.scores_dropped.connect(self._on_drop)
+        self.sliders.scores_wanted.connect(self._on_scores)
         self.reset = QPushButton(tr("As recorded"))
         self.reset.clicked.connect(self._on_reset)
         self.sentence, self.refusal, self.note = Paragraph(), Paragraph(name="refusal"), Paragraph(name="muted")
@@ -257,8 +246,11 @@ class RewardWeightsPanel(Panel):
         self.sliders.reset()
 
     @Slot(int)
-    def _on_paste(self, place: int) -> None:
-        self.paste(place, QGuiApplication.clipboard().text())
+    def _on_scores(self, place: int) -> None:
+        if self.scores.pop(place, None) is None:
+            self.paste(place, QGuiApplication.clipboard().text())
+        else:
+            self.redraw()
 
     def paste(self, place: int, text: str) -> None:
         """Use the scores in ``text`` (CSV) for the reward function ``place``, or show why they cannot be used."""
@@ -271,11 +263,6 @@ class RewardWeightsPanel(Panel):
         except GrpoError as error:
             self.refusal.setText(str(error))
             self.refusal.show()
-        self.redraw()
-
-    @Slot(int)
-    def _on_drop(self, place: int) -> None:
-        self.scores.pop(place, None)
         self.redraw()
 
     @Slot(int)
