@@ -123,10 +123,6 @@ class RecordedRun(RunHandle):
             self._ahead = range(self._ahead.start if self._ahead else start + 1, end + 1)
         self.version += 1
 
-    def label(self, step: int) -> int:
-        number = self.trainer_step(step)
-        return step if number is None else number
-
     def trainer_step(self, position: int) -> int | None:
         """Return the trainer's number for the update at ``position`` (counted from 1), or None if it has none."""
         labels = self.source.labels
