@@ -40,7 +40,7 @@ def _with_signal(data: Run) -> Iterator[tuple[Seen, Step]]:
             yield update, update.step
 
 
-def counted(text: str, marks: Callable[[Run], Sequence[bool]]) -> Kind[Run]:
+def counted(text: str | Callable[[Any], str], marks: Callable[[Run], Sequence[bool]]) -> Kind[Run]:
     """Return the kind of claims that from update ``v.since`` on, ``v.count`` of ``v.all`` ``marks`` are True."""
 
     def holds(data: Run, v: Any) -> bool:
@@ -133,11 +133,6 @@ def _means(data: Run) -> list[float]:
         float(u.rewards[u.compared].sum() / u.compared.sum()) if u.compared.any() else u.logged("reward") for u in data
     ]
     return [mean for mean in means if mean is not None and np.isfinite(mean)]
-
-
-def _course_is(data: Run, v: Any) -> bool:
-    before, after, error = thirds(_means(data))
-    return agrees(v.before, before) and agrees(v.after, after) and agrees(v.error, error)
 
 
 def _alone(data: Run, v: Any) -> bool:
@@ -273,6 +268,6 @@ LINKS: dict[str, Kind[Run]] = {
             "The mean reward is {before:.3g} in the first third of the run and {after:.3g} in the last; the standard "
             "error of the difference is {error:.2g}."
         ),
-        holds=_course_is,
+        holds=lambda data, v: agree((v.before, v.after, v.error), thirds(_means(data))),
     ),
 }

@@ -46,11 +46,6 @@ def _is_cut_off(data: Run, v: Any) -> bool:
     return every > 0 and agrees(v.share, sum(count for count, _ in known) / every)
 
 
-def _is_cut_off_more(data: Run, v: Any) -> bool:
-    shares = [update.cut[0] / update.cut[1] for update in data if update.cut is not None]
-    return v.after > v.before and _in_thirds(shares, v)
-
-
 def _first_pass_is_apart(data: Run, v: Any) -> bool:
     gaps = []
     for update in _since(data, v):
@@ -218,7 +213,7 @@ MEASURES: dict[str, Kind[Run]] = {
     ),
     "cut_off_more": Kind(
         text=tr("The share of completions that a limit cuts off rises from {before:.0%} to {after:.0%}."),
-        holds=_is_cut_off_more,
+        holds=lambda data, v: v.after > v.before and _in_thirds([u.cut[0] / u.cut[1] for u in data if u.cut], v),
     ),
     "first_pass_apart": Kind(
         text=tr(
