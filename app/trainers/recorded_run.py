@@ -123,10 +123,6 @@ class RecordedRun(RunHandle):
             self._ahead = range(self._ahead.start if self._ahead else start + 1, end + 1)
         self.version += 1
 
-    def label(self, step: int) -> int:
-        number = self.trainer_step(step)
-        return step if number is None else number
-
     def trainer_step(self, position: int) -> int | None:
         """Return the trainer's number for the update at ``position`` (counted from 1), or None if it has none."""
         labels = self.source.labels
@@ -224,9 +220,6 @@ class RecordedRun(RunHandle):
             _shorten(self._numbers)
         return self._numbers[number]
 
-    def kept(self, number: int, *, forwards: bool = False) -> int:
-        return number
-
     def answer(self, question: AnyQuestion) -> AnyAnswer | None:
         return None
 
@@ -236,12 +229,6 @@ class RecordedRun(RunHandle):
     @property
     def on_disk(self) -> int:
         return self.head
-
-    def rest(self) -> None:
-        """Do nothing, because no learner of this program computes a recorded run."""
-
-    def close_file(self) -> None:
-        """Do nothing, because no file stays open between calls."""
 
     def _name_tokens(self, step: Step) -> None:
         """Name tokens by their numbers because there is no tokenizer. The list grows as larger numbers appear."""

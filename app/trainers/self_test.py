@@ -49,7 +49,7 @@ def pretrained(driven: Driven) -> str:
         raise CheckFailed("this is the full package, and its language model is missing: unpack the archive again")
     before = program.workspace.run
     trainers = program.part("trainers")
-    trainers.models.open_shipped()
+    trainers.model_folders.open_shipped()
     driven.wait(lambda: not trainers.model_folders.busy, "looking at the model", LOADING_SECONDS)
     if program.workspace.run is before:
         raise CheckFailed(f"no run of it began. {driven.last_message}".strip())

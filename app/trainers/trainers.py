@@ -23,7 +23,6 @@ from app.settings.files import exists, write_or_say
 from app.theme.file_dialogs import folder_to_use
 from app.trainers.commands.file_entries import file_entries
 from app.trainers.controllers.examinations import Examinations
-from app.trainers.controllers.model_exports import ModelExports
 from app.trainers.controllers.model_folders import ModelFolders, is_model
 from app.trainers.controllers.recorded_runs import RecordedRuns
 from app.trainers.examination import examination_of
@@ -39,9 +38,9 @@ from grpo_core.runs import library
 from grpo_core.runs.session import SUFFIX
 from grpo_core.shipped import shipped_model
 from grpo_core.text import tr
-from grpo_core.trainers.checkpoint import is_checkpoint
 from grpo_core.trainers.hf.folder import known
 from grpo_core.trainers.hf.reading import read_model
+from grpo_core.trainers.model_export import is_checkpoint
 from grpo_core.trainers.run_paths import pasted_name
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ class Trainers(WindowPart):
     """The controllers of recorded runs and of models from folders in one window.
 
     Attributes:
-        recorded_runs, examinations, model_folders, models: the controllers, by subject.
+        recorded_runs, examinations, model_folders: the controllers, by subject.
     """
 
     name = "trainers"
@@ -73,12 +72,11 @@ class Trainers(WindowPart):
         self.recorded_runs = RecordedRuns(program, self)
         self.examinations = Examinations(program, self.recorded_runs, self)
         self.model_folders = ModelFolders(program, self)
-        self.models = ModelExports(program, self.model_folders)
 
     # -- the rows ------------------------------------------------------------------------------------------------------
 
     def commands(self) -> list[Command]:
-        return file_entries(self._program, self.models)
+        return file_entries(self._program, self.model_folders)
 
     def doors(self) -> tuple[Door, ...]:
         mine = Door(
@@ -124,7 +122,7 @@ class Trainers(WindowPart):
 
     def opener(self, path: Path) -> Callable[[Path], object] | None:
         if exists(path) and is_checkpoint(path):
-            return self.models.take_up
+            return self.model_folders.take_up
         if exists(path) and is_model(path):
             return self.model_folders.open
         if path.suffix.lower() not in (OWN_SUFFIX, SUFFIX) and exists(place_of(path)):

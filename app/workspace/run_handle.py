@@ -158,7 +158,8 @@ class RunHandle:
 
     def label(self, step: int) -> int:
         """Return the displayed number of update ``step``. For a recorded run, it is the trainer's number."""
-        return step
+        number = self.trainer_step(step)
+        return step if number is None else number
 
     def trainer_step(self, position: int) -> int | None:
         """Return another trainer's number for the update at ``position`` (counted from 1), or None if it has none."""

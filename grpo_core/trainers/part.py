@@ -24,30 +24,23 @@ if TYPE_CHECKING:
 
 
 def commands() -> tuple[Callable[[Callable[..., Any]], None], ...]:
-    from grpo_core.trainers.commands import (
-        ask_command,
-        audit_command,
-        diagnose_command,
-        import_command,
-        train_options,
-        watch_command,
-    )
+    from grpo_core.trainers.commands import examining, import_command, model_options, watch_command
 
     return (
-        train_options.add_script_command,
+        model_options.add_script_command,
         import_command.add_command,
-        audit_command.add_command,
-        diagnose_command.add_command,
-        ask_command.add_command,
+        examining.add_audit,
+        examining.add_diagnose,
+        examining.add_ask,
         watch_command.add_command,
     )
 
 
 def options() -> dict[str, Callable[[argparse.ArgumentParser], None]]:
-    from grpo_core.trainers.commands import export_option, preset_check, trl_sweep_command
+    from grpo_core.trainers.commands import model_options, preset_check, trl_sweep_command
 
     return {
-        "export": export_option.add_option,
+        "export": model_options.add_export_option,
         "presets": preset_check.add_option,
         "sweep": trl_sweep_command.add_option,
     }
@@ -55,9 +48,9 @@ def options() -> dict[str, Callable[[argparse.ArgumentParser], None]]:
 
 def starts() -> Start:
     from grpo_core.commands.train_command import Start
-    from grpo_core.trainers.commands import train_options
+    from grpo_core.trainers.commands import model_options
 
-    return Start(add_options=train_options.add_options, base=train_options.base, resumed=train_options.resumed)
+    return Start(add_options=model_options.add_options, base=model_options.base, resumed=model_options.resumed)
 
 
 def prompt_tables() -> dict[str, PromptTable]:

@@ -87,7 +87,7 @@ def _assert_borne_out(finding: Finding, updates: Sequence[Update]) -> None:
 
 def check_findings(source: Source) -> list[Finding]:
     """Diagnose a run, and check the findings of the checks of packages. Return these findings."""
-    updates = [read(source, position, source.vocabulary) for position in range(1, len(source) + 1)]
+    updates = [read(source, position) for position in range(1, len(source) + 1)]
     result = diagnose(source)
     assert [one.why for one in result.not_looked_at if package_of(one.check) and " failed: " in one.why] == []
     findings = [finding for finding in result.findings if package_of(finding.check)]

@@ -8,11 +8,11 @@ from app.commands.command import Command
 from app.commands.conditions import Conditions
 from app.commands.menu_paths import EXPORT, FILE
 from app.commands.targets import CommandTargets
-from app.trainers.controllers.model_exports import ModelExports
+from app.trainers.controllers.model_folders import ModelFolders
 from grpo_core.errors import SettingsError
 from grpo_core.shipped import shipped_model
 from grpo_core.text import tr
-from grpo_core.trainers.checkpoint import CHECKPOINT
+from grpo_core.trainers.model_export import CHECKPOINT
 
 
 class ModelConditions(Conditions):
@@ -51,7 +51,7 @@ class ModelConditions(Conditions):
         )
 
 
-def file_entries(targets: CommandTargets, models: ModelExports) -> list[Command]:
+def file_entries(targets: CommandTargets, models: ModelFolders) -> list[Command]:
     """Return the commands that open and export such models."""
     can = ModelConditions(targets)
     return [

@@ -27,14 +27,11 @@ class MyRunPanel(RunsPanel):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.column.addWidget(Label(tr("Open a run, a log, a checkpoint or a model"), name="section"))
-        text = Label(
-            tr(
-                "The program recognizes runs of TRL, verl, verifiers and prime-rl, folders of models, and its own "
-                "runs and sessions. It changes none of them. You can also drop them on the window."
-            )
+        said = tr(
+            "The program recognizes runs of TRL, verl, verifiers and prime-rl, folders of models, and its own runs and "
+            "sessions. It changes none of them. You can also drop them on the window."
         )
-        text.setWordWrap(True)
-        self.column.addWidget(text)
+        self.column.addWidget(Label(said, wraps=True))
         row = Wrap()
         row.setSpacing(8)
         self.buttons: list[QPushButton] = []

@@ -17,7 +17,7 @@ import numpy as np
 from grpo_core.errors import NotRecordedError, RunFileError, SettingsError
 from grpo_core.foreign.recording import Source
 from grpo_core.record import Step
-from grpo_core.trainers.audit import causes, compare, given, remainder
+from grpo_core.trainers.audit import causes, compare, given
 from grpo_core.trainers.audit.causes import NAMED, SUSPECTED, Cause
 from grpo_core.trainers.audit.compare import Comparison
 from grpo_core.trainers.audit.put_right import PutRight, first_named, put_right
@@ -141,11 +141,14 @@ def audit(
 
 
 class Auditing:
-    """An audit that processes one update after another."""
+    """An audit that processes one update after another. Updates are read on demand and cached."""
 
     def __init__(self, run: Source) -> None:
-        self.updates = Updates(run)
+        self._run = run
+        self._trainer_values: dict[str, Any] = {}
         self._taken: dict[int, StepAudit] = {}
+        self._kept: OrderedDict[int, Update] = OrderedDict()
+        self._size = 0
 
     @property
     def departing(self) -> int:
@@ -159,10 +162,12 @@ class Auditing:
         ``run`` replaces the run that is read, if it has newer data on an update already compared.
         """
         if run is not None:
-            self.updates.begin_anew(run, position)
-        label = self.updates.run.labels[position - 1]
+            self._run = run
+            known = self._kept.pop(position, None)
+            self._size -= 0 if known is None else _size(known.step)
+        label = self._run.labels[position - 1]
         try:
-            update = self.updates.read(position)
+            update = self.read(position)
         except (RunFileError, NotRecordedError) as error:
             self._taken[position] = StepAudit(position=position, label=label, skipped=str(error))
             return
@@ -197,16 +202,16 @@ class Auditing:
                 for step in steps
                 if (each := [c.excess for c in step.comparisons if c.what == what])
             ]
-            found += causes.of_departures(what, compared, self.updates.read)
-        found += given.misplaced(measured, self.updates.trainer_values)
+            found += causes.of_departures(what, compared, self.read)
+        found += given.misplaced(measured, self._trainer_values)
         if not _explained(found, "loss"):
             found += given.other_ratios(seen)
         unexplained = [what for what in ("advantage", "loss") if not _explained(found, what)]
-        shape = remainder.shape([[c for c in step.comparisons if c.what in unexplained] for step in steps])
+        shape = compare.shape([[c for c in step.comparisons if c.what in unexplained] for step in steps])
         righted = None
         if (claim := first_named(found)) is not None:
             first = next(step for step in steps if any(c.what == claim.what for c in step.departing))
-            righted = put_right(claim, self.updates.read(first.position), first.label)
+            righted = put_right(claim, self.read(first.position), first.label)
         return Audit(
             steps=tuple(steps),
             causes=tuple(sorted(found, key=lambda cause: cause.grade == SUSPECTED)),
@@ -216,53 +221,28 @@ class Auditing:
             put_right=righted,
         )
 
-
-class Updates:
-    """The updates of a run, read on demand, with a cache.
-
-    Attributes:
-        run: the run from which they are read.
-        trainer_values: the trainer's own settings, available once an update has been read.
-    """
-
-    def __init__(self, run: Source) -> None:
-        self.run = run
-        self._kept: OrderedDict[int, Update] = OrderedDict()
-        self._size = 0
-        self.trainer_values: dict[str, Any] = {}
-
-    def begin_anew(self, run: Source, position: int) -> None:
-        """Read from ``run``, which has newer data, and discard the cached update at ``position``."""
-        self.run = run
-        known = self._kept.pop(position, None)
-        self._size -= 0 if known is None else _size(known.step)
-
     def read(self, position: int) -> Update:
-        """Return the update at ``position``, counted from 1.
-
-        Raises:
-            RunFileError, NotRecordedError: it cannot be read.
-        """
+        """Return the update at ``position``, counted from 1. A RunFileError or NotRecordedError says why it cannot."""
         if position not in self._kept:
             before = None
             if position > 1:
                 with suppress(RunFileError, NotRecordedError):
                     known = self._kept.get(position - 1)
-                    before = self.run.step(position - 1) if known is None else known.step
-            step, skipped, theirs = self.run.step(position), self.run.incomplete(position), None
+                    before = self._run.step(position - 1) if known is None else known.step
+            step, skipped, theirs = self._run.step(position), self._run.incomplete(position), None
             try:
-                theirs = None if skipped else self.run.losses(position)
+                theirs = None if skipped else self._run.losses(position)
             except (RunFileError, SettingsError) as error:
                 skipped = str(error)
             self._kept[position] = Update(
                 step=step,
                 theirs=theirs,
                 skipped=skipped,
-                processes=self.run.processes,
+                processes=self._run.processes,
                 previous=before,
-                reports={report.step: report.numbers for report in self.run.reports(position)},
+                reports={report.step: report.numbers for report in self._run.reports(position)},
             )
-            self.trainer_values = self.trainer_values or step.settings.recorded.trainer_values
+            self._trainer_values = self._trainer_values or step.settings.recorded.trainer_values
             self._size += _size(step)
             while self._size > KEPT and len(self._kept) > 2:
                 self._size -= _size(self._kept.popitem(last=False)[1].step)

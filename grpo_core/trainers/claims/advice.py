@@ -168,10 +168,6 @@ def _is_far(data: Run) -> bool:
     return len(paid) > 0 and bool(np.abs(paid - np.median(paid)).max() >= FAR_REWARD)
 
 
-def _norm_is_zero(update: Seen) -> bool:
-    return any(concept_of(name) == "grad_norm" and abs(value) <= ZERO for name, value in update.reported)
-
-
 def _cuts(data: Run) -> bool:
     return any(update.cut is not None and update.cut[0] > 0 for update in data)
 
@@ -242,7 +238,8 @@ ADVICE: dict[str, Row] = {
     "gradient": _row(
         tr("Check that the loss reaches the trained parameters: that the ratio is not detached or replaced by 1, "
            "that adapters require gradients, and that the optimizer holds them."),
-        lambda data: any(map(_norm_is_zero, data))),
+        lambda data: any(concept_of(name) == "grad_norm" and abs(value) <= ZERO
+                         for update in data for name, value in update.reported)),
     "divide": _row(
         tr("Limit the reward, or divide by the standard deviation of the group (n − 1): then no advantage in a group "
            "of G completions can be beyond (G − 1) / √G."), _beyond_divided),

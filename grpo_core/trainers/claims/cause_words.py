@@ -24,13 +24,6 @@ class Words:
     remedy: str
 
 
-def _clip(remedy: str) -> Words:
-    return Words(
-        what=tr("The clip range was {low:g} below and {high:g} above."),
-        remedy=remedy,
-    )
-
-
 BOUNDS = tr("Set epsilon and epsilon_high as intended, or put 1 - epsilon_low and 1 + epsilon_high into torch.clamp.")
 DENOMINATOR = tr("Set loss_type as intended, or divide accordingly where per_token_loss * mask is summed.")
 SLICE = tr(
@@ -50,7 +43,10 @@ CAUSES: dict[str, Words] = {
     ),
     "no_clip_low": Words(what=tr("No ratio was stopped at a lower clip bound."), remedy=BOUNDS),
     "no_clip_high": Words(what=tr("No ratio was stopped at an upper clip bound."), remedy=BOUNDS),
-    "clip_range": _clip(BOUNDS), "clip_high": _clip(BOUNDS), "clip_low": _clip(BOUNDS), "clip_both": _clip(BOUNDS),
+    **dict.fromkeys(
+        ("clip_range", "clip_high", "clip_low", "clip_both"),
+        Words(what=tr("The clip range was {low:g} below and {high:g} above."), remedy=BOUNDS),
+    ),
     "no_dual_clip": Words(
         what=tr("The upper bound on the ratio (delta) was not applied."),
         remedy=tr("Clamp the ratio to delta before the minimum is taken."),

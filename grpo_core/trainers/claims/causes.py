@@ -5,7 +5,7 @@ They are checked against the updates as recorded, with the losses.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grpo_core.claims.claim import Claim, agrees
@@ -75,7 +75,9 @@ class Explained(Claim[Recorded]):
         if all(each is None or each.excess().max() <= 1 for each in base):
             return False
         changes, factor, value = self._applied(data[0].step)
-        if len(changes) + (factor is not None) != len(self.done) or self._set(data[0].step) != self.done:
+        objective = data[0].step.settings.objective
+        as_set = all(done.set == settings_of(done.cause, objective) for done in self.done)
+        if len(changes) + (factor is not None) != len(self.done) or not as_set:
             return False
         under = [self._numbers(update, changes, factor, value) for update in data]
         return all(each is None or each.excess().max() <= SLACK for each in under)
@@ -116,13 +118,6 @@ class Explained(Claim[Recorded]):
                 factor, value = factors[done.cause], done.values[0]
                 value = value / done.set[0] if done.cause == "beta" and done.set else value
         return tuple(changes), factor, value
-
-    def _set(self, step: Step) -> tuple[Done, ...]:
-        """Return ``done`` with the numbers configured in ``step``."""
-        o = step.settings.objective
-        return tuple(
-            Done(cause=d.cause, values=d.values, detail=d.detail, set=settings_of(d.cause, o)) for d in self.done
-        )
 
     def _numbers(
         self, update: Update, changes: tuple[tuple[Change, Done], ...], factor: Factor | None, value: float
@@ -187,8 +182,9 @@ class Misplaced(Claim[Recorded]):
             return False
         where = "stale" if kind == "stale" else self.done.detail
         totals = {RECORDED: Sums(), where: Sums()}
-        for sums in _with(data, f"{tensor}_logp", where):
-            totals = {key: totals[key] + sums[key] for key in totals}
+        for sums in (given.alignments(update, f"{tensor}_logp") for update in data):
+            if where in sums:
+                totals = {key: totals[key] + sums[key] for key in totals}
         return totals[where].correlation > totals[RECORDED].correlation
 
     def words(self) -> str:
@@ -217,11 +213,3 @@ def _departs(done: Done) -> bool:
     places = CLIPS.get(done.cause, tuple(range(len(done.set))))
     pairs = [(done.values[place], known) for place, known in zip(places, done.set, strict=True) if place is not None]
     return not pairs or any(not agrees(*pair) for pair in pairs)
-
-
-def _with(data: Recorded, name: str, where: str) -> Iterator[dict[str, Sums]]:
-    """Yield the alignments of each update for which the alignment ``where`` could be computed."""
-    for update in data:
-        sums = given.alignments(update, name)
-        if where in sums:
-            yield dict(sums)

@@ -106,7 +106,6 @@ class EqualGroups(Claim[Run]):
     of_task: bool
 
     def check(self, data: Run) -> bool:
-        later = [update for update in data if update.label >= self.since]
         low, high = extremes(data)
         if not (agrees(self.low, low) and agrees(self.high, high)) or not any(u.label == self.since for u in data):
             return False
@@ -116,7 +115,7 @@ class EqualGroups(Claim[Run]):
             dead += 1
             known &= gained is not None and bool((gained[members] == 0).all())
             of_task &= update.reward_range is not None
-        found = dead, sum(len(u.groups) for u in later), known, of_task
+        found = dead, sum(len(u.groups) for u in later(data, self.since)), known, of_task
         return found == (self.dead, self.groups, self.known, self.of_task) and dead > 0
 
     def words(self) -> str:
@@ -146,6 +145,11 @@ class EqualGroups(Claim[Run]):
         return " ".join((equal, tr("Compared only within such a group, they give no advantage.")))
 
 
+def later(data: Run, since: int) -> Run:
+    """Return the updates from update ``since`` on."""
+    return [update for update in data if update.label >= since]
+
+
 def is_mean(claimed: float, values: Iterable[Any]) -> bool:
     """Return whether a number is the mean of others, of which there is at least one."""
     known = [float(value) for value in values]
@@ -166,8 +170,8 @@ def extremes(data: Run) -> tuple[float, float]:
 def idle_groups(data: Run, since: int, kind: str) -> Iterator[tuple[Seen, np.ndarray]]:
     """Yield the groups from update ``since`` on with equal rewards of a kind and without a known gradient."""
     of_run = extremes(data)
-    for update in data:
-        for members in update.idle() if update.label >= since else []:
+    for update in later(data, since):
+        for members in update.idle():
             ends = None if update.reward_range is None else update.reward_range[members[0]]
             reward, flat = float(update.rewards[members[0]]), ends is not None and ends[0] == ends[1]
             if ("same" if flat else _kind(reward, *(of_run if ends is None else ends))) == kind:

@@ -15,7 +15,7 @@ import numpy as np
 
 from grpo_core.claims.claim import Claim, agree, agrees
 from grpo_core.text import tr
-from grpo_core.trainers.claims.findings import NEAR, Run
+from grpo_core.trainers.claims.findings import NEAR, Run, later
 
 RATES = np.concatenate(
     [[0.0], ends := np.geomspace(1e-3, 0.03, 12), np.linspace(0.04, 0.96, 47), 1 - ends[::-1], [1.0]]
@@ -113,8 +113,8 @@ class LargerGroups(Claim[Run]):
         )
 
     def check(self, data: Run) -> bool:
-        later = [update for update in data if update.label >= self.since]
-        patterns = [pattern(np.asarray(update.rewards)[rows]) for update in later for rows in update.groups]
+        updates = later(data, self.since)
+        patterns = [pattern(np.asarray(update.rewards)[rows]) for update in updates for rows in update.groups]
         other = LargerGroups.of(patterns, self.since)
         if other is None or other.size != self.size or not agrees(other.live, self.live):
             return False

@@ -10,14 +10,15 @@ from grpo_core import recompute
 from grpo_core.claims.claim import Kind, agree, agrees
 from grpo_core.lm.final_answer import ends_on
 from grpo_core.text import plural, tr
-from grpo_core.trainers.claims.findings import Run, is_mean, one_text
+from grpo_core.trainers.claims.findings import Run, is_mean, later, one_text
+from grpo_core.trainers.claims.links import counted
 from grpo_core.trainers.flow import thirds
 
 
 def _is_sparse(data: Run, v: Any) -> bool:
-    later = [update for update in data if update.label >= v.since and update.groups]
-    every = sum(len(update.groups) for update in later)
-    live = every - sum(len(update.idle()) for update in later)
+    updates = [update for update in later(data, v.since) if update.groups]
+    every = sum(len(update.groups) for update in updates)
+    live = every - sum(len(update.idle()) for update in updates)
     before, after, _ = thirds([float(u.rewards[u.compared].sum() / u.compared.sum()) for u in data if u.groups])
     return (v.live, v.all) == (live, every) and agrees(v.before, before) and agrees(v.after, after)
 
@@ -29,12 +30,6 @@ def _is_of_prompt(data: Run, v: Any) -> bool:
         return False
     held = [u.rewards[members[0]] for u in data for members in u.groups]
     return min(held) < max(held) and agrees(v.low, float(min(held))) and agrees(v.high, float(max(held)))
-
-
-def _is_one_text(data: Run, v: Any) -> bool:
-    later = [update for update in data if update.label >= v.since]
-    every = [one_text(update.completions, members) for update in later for members in update.idle()]
-    return (sum(every), len(every)) == (v.count, v.all)
 
 
 def _are_answered(data: Run, v: Any) -> bool:
@@ -108,8 +103,8 @@ def _range_of_completions(data: Run, v: Any) -> bool:
 
 def _earns(data: Run, v: Any) -> bool:
     shares = []
-    for update in data:
-        if update.label < v.since or update.reward_range is None:
+    for update in later(data, v.since):
+        if update.reward_range is None:
             continue
         low, high = update.reward_range.T
         rows = np.isfinite(update.rewards) & (high > low)
@@ -174,13 +169,13 @@ HACKS: dict[str, Kind[Run]] = {
         ),
         holds=_are_answered,
     ),
-    "one_text": Kind(
-        text=lambda v: plural(
+    "one_text": counted(
+        lambda v: plural(
             "In {count:,} of {all:,} group without an advantage, all completions are the same text.",
             "In {count:,} of {all:,} groups without an advantage, all completions are the same text.",
             v.all,
         ),
-        holds=_is_one_text,
+        lambda data: [one_text(update.completions, members) for update in data for members in update.idle()],
     ),
     "paid_length": Kind(
         text=tr(

@@ -5,7 +5,8 @@ They are checked against the updates as read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from grpo_core.claims.claim import Kind, agree, agrees
 from grpo_core.record import Step
 from grpo_core.text import tr
-from grpo_core.trainers.claims.findings import Run, Seen, is_mean
+from grpo_core.trainers.claims.findings import Run, Seen, is_mean, later
 from grpo_core.trainers.concepts import concept_of
 from grpo_core.trainers.flow import (
     NEARLY,
@@ -39,42 +40,37 @@ def _with_signal(data: Run) -> Iterator[tuple[Seen, Step]]:
             yield update, update.step
 
 
-def _later(data: Run, v: Any) -> Run:
-    return [update for update in data if update.label >= v.since]
+def counted(text: str | Callable[[Any], str], marks: Callable[[Run], Sequence[bool]]) -> Kind[Run]:
+    """Return the kind of claims that from update ``v.since`` on, ``v.count`` of ``v.all`` ``marks`` are True."""
+
+    def holds(data: Run, v: Any) -> bool:
+        found = marks(later(data, v.since))
+        return (sum(found), len(found)) == (v.count, v.all) and v.count > 0
+
+    return Kind(text=text, holds=holds)
 
 
-def _gives_none(data: Run, v: Any) -> bool:
-    known = [u for u in _later(data, v) if u.advantage is not None and not np.isnan(u.advantage).all()]
-    those = [u for u in known if any(not u.is_equal(members) for members in u.groups)]
-    none = [u for u in those if u.advantage is not None and np.abs(np.nan_to_num(u.advantage)).mean() <= ZERO]
-    return (len(none), len(those)) == (v.count, v.all) and v.count > 0
-
-
-def _counts_none(data: Run, v: Any) -> bool:
-    known = [len(factors(step)) for _, step in _with_signal(_later(data, v))]
-    return (sum(not n for n in known), len(known)) == (v.count, v.all) and v.count > 0
+def _gives_none(data: Run) -> list[bool]:
+    known = [(u, u.advantage) for u in data if u.advantage is not None and not np.isnan(u.advantage).all()]
+    those = [given for u, given in known if any(not u.is_equal(members) for members in u.groups)]
+    return [bool(np.abs(np.nan_to_num(given)).mean() <= ZERO) for given in those]
 
 
 def _weighs_little(data: Run, v: Any) -> bool:
-    every = [each for _, step in _with_signal(_later(data, v)) if len(each := factors(step))]
+    every = [each for _, step in _with_signal(later(data, v.since)) if len(each := factors(step))]
     zero = [(each == 0).mean() for each in every]
     return is_mean(v.left, [np.minimum(each, 1).mean() for each in every]) and is_mean(v.zero, zero)
 
 
 def _weighs_otherwise(data: Run, v: Any) -> bool:
-    known = [other_weights(u.step) for u in _later(data, v) if u.step is not None]
+    known = [other_weights(u.step) for u in later(data, v.since) if u.step is not None]
     means = np.mean([each for each in known if each is not None], axis=0)
     return agree((v.share, v.theirs, v.ours), means)
 
 
 def _sums_ratios(data: Run, v: Any) -> bool:
-    known = [other_weights(u.step, summed=True) for u in _later(data, v) if u.step is not None]
+    known = [other_weights(u.step, summed=True) for u in later(data, v.since) if u.step is not None]
     return max((each[0] for each in known if each is not None), default=1.0) <= NEARLY
-
-
-def _pushes_none(data: Run, v: Any) -> bool:
-    known = [total_push(step) for _, step in _with_signal(_later(data, v)) if len(factors(step))]
-    return (sum(push <= ZERO for push in known), len(known)) == (v.count, v.all) and v.count > 0
 
 
 def _norms(update: Seen) -> list[float]:
@@ -90,19 +86,9 @@ def _has_cause(update: Seen, premise: str) -> bool:
     return update.step is not None and bool(signals(update.step).any()) and total_push(update.step) > 0
 
 
-def _gradient_is_none(data: Run, v: Any, premise: str) -> bool:
-    those = [_norms(u) for u in _later(data, v) if _norms(u) and _has_cause(u, premise)]
-    none = [norms for norms in those if max(norms) <= ZERO]
-    return (len(none), len(those)) == (v.count, v.all) and v.count > 0
-
-
-def _gradient(premise: str, text: str) -> Kind[Run]:
-    return Kind(text=text, holds=lambda data, v: _gradient_is_none(data, v, premise))
-
-
-def _has_no_rate(data: Run, v: Any) -> bool:
-    rates = [rate for update in _later(data, v) if (rate := update.logged("learning_rate")) is not None]
-    return (sum(rate <= ZERO for rate in rates), len(rates)) == (v.count, v.all) and v.count > 0
+def _gradient_is_none(premise: str, data: Run) -> list[bool]:
+    those = [norms for update in data if (norms := _norms(update)) and _has_cause(update, premise)]
+    return [max(norms) <= ZERO for norms in those]
 
 
 def _courses(data: Run) -> list[dict[int, tuple[float, float]]]:
@@ -137,7 +123,7 @@ def _sampler_is_still(data: Run, v: Any) -> bool:
 
 
 def _samples_the_reference(data: Run, v: Any) -> bool:
-    known = [away_from(u.step) for u in _later(data, v) if u.step is not None]
+    known = [away_from(u.step) for u in later(data, v.since) if u.step is not None]
     there = [each for each in known if each is not None]
     return is_mean(v.away, [each[1] for each in there]) and agrees(v.gap, max(each[0] for each in there))
 
@@ -147,11 +133,6 @@ def _means(data: Run) -> list[float]:
         float(u.rewards[u.compared].sum() / u.compared.sum()) if u.compared.any() else u.logged("reward") for u in data
     ]
     return [mean for mean in means if mean is not None and np.isfinite(mean)]
-
-
-def _course_is(data: Run, v: Any) -> bool:
-    before, after, error = thirds(_means(data))
-    return agrees(v.before, before) and agrees(v.after, after) and agrees(v.error, error)
 
 
 def _alone(data: Run, v: Any) -> bool:
@@ -168,19 +149,19 @@ LINKS: dict[str, Kind[Run]] = {
         ),
         holds=_alone,
     ),
-    "no_advantage_given": Kind(
-        text=tr(
+    "no_advantage_given": counted(
+        tr(
             "In {count:,} of {all:,} updates whose rewards differ within groups, the trainer gave no completion an "
             "advantage other than 0."
         ),
-        holds=_gives_none,
+        _gives_none,
     ),
-    "nothing_counts": Kind(
-        text=tr(
+    "nothing_counts": counted(
+        tr(
             "In {count:,} of {all:,} updates with an advantage, no token of a completion that has one counts in the "
             "loss: the mask leaves out all of them."
         ),
-        holds=_counts_none,
+        lambda data: [not len(factors(step)) for _, step in _with_signal(data)],
     ),
     "weights_gone": Kind(
         text=tr(
@@ -200,33 +181,34 @@ LINKS: dict[str, Kind[Run]] = {
         text=tr("They follow from the sum of the ratios of a completion's tokens, in place of their product."),
         holds=_sums_ratios,
     ),
-    "no_push": Kind(
-        text=tr(
+    "no_push": counted(
+        tr(
             "In {count:,} of {all:,} updates with tokens that count and have an advantage, the sum of |push| is 0: by "
             "the recorded settings, no token has a gradient."
         ),
-        holds=_pushes_none,
+        lambda data: [total_push(step) <= ZERO for _, step in _with_signal(data) if len(factors(step))],
     ),
-    "gradient_zero:push": _gradient(
-        "push",
+    "gradient_zero:push": counted(
         tr(
             "In {count:,} of {all:,} updates in which the recorded settings push tokens, the trainer reports a "
             "gradient norm of 0."
         ),
+        partial(_gradient_is_none, "push"),
     ),
-    "gradient_zero:advantage": _gradient(
-        "advantage",
+    "gradient_zero:advantage": counted(
         tr("In {count:,} of {all:,} updates with an advantage, the trainer reports a gradient norm of 0."),
+        partial(_gradient_is_none, "advantage"),
     ),
-    "gradient_zero:spread": _gradient(
-        "spread",
+    "gradient_zero:spread": counted(
         tr(
             "In {count:,} of {all:,} steps whose logged rewards have a standard deviation above 0, the trainer reports "
             "a gradient norm of 0."
         ),
+        partial(_gradient_is_none, "spread"),
     ),
-    "rate_zero": Kind(
-        text=tr("In {count:,} of {all:,} updates, the learning rate that the trainer logs is 0."), holds=_has_no_rate
+    "rate_zero": counted(
+        tr("In {count:,} of {all:,} updates, the learning rate that the trainer logs is 0."),
+        lambda data: [rate <= ZERO for u in data if (rate := u.logged("learning_rate")) is not None],
     ),
     "still": Kind(
         text=tr(
@@ -286,6 +268,6 @@ LINKS: dict[str, Kind[Run]] = {
             "The mean reward is {before:.3g} in the first third of the run and {after:.3g} in the last; the standard "
             "error of the difference is {error:.2g}."
         ),
-        holds=_course_is,
+        holds=lambda data, v: agree((v.before, v.after, v.error), thirds(_means(data))),
     ),
 }

@@ -16,7 +16,8 @@ from grpo_core.claims.claim import Kind, agrees
 from grpo_core.recompute import USUAL_CAP
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
-from grpo_core.trainers.claims.findings import Run, Seen, is_mean
+from grpo_core.trainers.claims.findings import Run, Seen, is_mean, later
+from grpo_core.trainers.claims.links import counted
 from grpo_core.trainers.concepts import clipped_share
 from grpo_core.trainers.flow import ZERO
 
@@ -26,7 +27,7 @@ FACTOR = 2.0
 
 def _since(data: Run, v: Any) -> list[Seen]:
     """Return the updates from ``v.since`` on. Empty if no update has that label."""
-    return [u for u in data if u.label >= v.since] if any(u.label == v.since for u in data) else []
+    return [*later(data, v.since)] if any(u.label == v.since for u in data) else []
 
 
 def _in_thirds(values: list[float], v: Any) -> bool:
@@ -43,11 +44,6 @@ def _is_cut_off(data: Run, v: Any) -> bool:
     known = [update.cut for update in data if update.cut is not None]
     every = sum(rows for _, rows in known)
     return every > 0 and agrees(v.share, sum(count for count, _ in known) / every)
-
-
-def _is_cut_off_more(data: Run, v: Any) -> bool:
-    shares = [update.cut[0] / update.cut[1] for update in data if update.cut is not None]
-    return v.after > v.before and _in_thirds(shares, v)
 
 
 def _first_pass_is_apart(data: Run, v: Any) -> bool:
@@ -143,18 +139,13 @@ def _clipped(step: Step) -> tuple[float, float]:
 
 
 def _largest_share(data: Run, v: Any, which: int) -> bool:
-    found = [_clipped(u.step)[which] for u in data if u.label >= v.since and u.step is not None]
+    found = [_clipped(u.step)[which] for u in later(data, v.since) if u.step is not None]
     return bool(found) and agrees(v.share, max(found))
 
 
-def _logged(data: Run, v: Any, concept: str) -> list[float]:
-    known = [update.logged(concept) for update in data if update.label >= v.since]
+def _logged(data: Run, concept: str) -> list[float]:
+    known = [update.logged(concept) for update in data]
     return [value for value in known if value is not None and np.isfinite(value)]
-
-
-def _never_differ(data: Run, v: Any) -> bool:
-    spreads = _logged(data, v, "reward_std")
-    return (sum(spread <= ZERO for spread in spreads), len(spreads)) == (v.count, v.all) and v.count > 0
 
 
 def _end_early(data: Run, v: Any) -> bool:
@@ -169,7 +160,7 @@ def _end_early(data: Run, v: Any) -> bool:
 
 
 def _logs_clips(data: Run, v: Any) -> bool:
-    known = [clipped_share(update.logged) for update in data if update.label >= v.since]
+    known = [clipped_share(update.logged) for update in later(data, v.since)]
     shares = [share for share in known if share is not None and np.isfinite(share)]
     return bool(shares) and agrees(v.share, max(shares))
 
@@ -222,7 +213,7 @@ MEASURES: dict[str, Kind[Run]] = {
     ),
     "cut_off_more": Kind(
         text=tr("The share of completions that a limit cuts off rises from {before:.0%} to {after:.0%}."),
-        holds=_is_cut_off_more,
+        holds=lambda data, v: v.after > v.before and _in_thirds([u.cut[0] / u.cut[1] for u in data if u.cut], v),
     ),
     "first_pass_apart": Kind(
         text=tr(
@@ -271,14 +262,14 @@ MEASURES: dict[str, Kind[Run]] = {
             "Since step {since}, the trainer logs that in {share:.0%} of the groups all rewards are equal, on average. "
             "Compared only within such a group, they give no advantage."
         ),
-        holds=lambda data, v: is_mean(v.share, _logged(data, v, "dead_groups")),
+        holds=lambda data, v: is_mean(v.share, _logged(later(data, v.since), "dead_groups")),
     ),
-    "dead_all_logged": Kind(
-        text=tr(
+    "dead_all_logged": counted(
+        tr(
             "In {count:,} of {all:,} logged steps since step {since}, the standard deviation of the rewards is 0. "
             "Compared only within their groups, they give no advantage."
         ),
-        holds=_never_differ,
+        lambda data: [spread <= ZERO for spread in _logged(data, "reward_std")],
     ),
     "ends_early": Kind(
         text=tr(
@@ -299,7 +290,7 @@ MEASURES: dict[str, Kind[Run]] = {
             "Since step {since}, the trainer logs that the log-probabilities which sampler and trainer give to the "
             "same tokens differ by {gap:.3g} nats on average."
         ),
-        holds=lambda data, v: is_mean(v.gap, _logged(data, v, "sampler_gap")),
+        holds=lambda data, v: is_mean(v.gap, _logged(later(data, v.since), "sampler_gap")),
     ),
 }
 """The kinds of claims in this module, by name. What is said of a run from a step on are means over its updates."""

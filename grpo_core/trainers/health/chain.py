@@ -162,8 +162,3 @@ def first_break(links: Sequence[Link]) -> Link | None:
     broken = [link for link in links if link.state is State.BREAKS and link.last is None]
     causes = [link for link in broken if link.check in CHECKS[broken[0].check].follows]
     return next(iter([*causes, *broken]), None)
-
-
-def shown_by(link: Link) -> str:
-    """Return the sentence on what would have to be recorded to see a link."""
-    return CHAIN[link.name if link.name in CHAIN else "rewards"].shown_by

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -63,7 +63,7 @@ class Diagnosing:
     def take(self, source: Source, position: int) -> None:
         """Measure the update at ``position``, counted from 1, even if it has been measured before."""
         try:
-            update = read(source, position, source.vocabulary)
+            update = read(source, position)
         except RunFileError as error:
             sentence = tr("Step {label} cannot be read: {why}").format(label=source.labels[position - 1], why=error)
             self._looked[position] = _Looked(unreadable=sentence)
@@ -123,6 +123,8 @@ class Diagnosing:
         links = chain(findings, ended, measures, missing, [one.reward for one in every if one.reward is not None])
         findings = _in_order(findings, first_break(links))
         unreadable = tuple(one.unreadable for one in every if one.unreadable)
+        said = {finding.check for finding in (*findings, *ended)}
+        sick = {CHECKS[name].measure for name in said}
         return Diagnosis(
             updates=len(every) - len(unreadable),
             chain=links,
@@ -137,7 +139,15 @@ class Diagnosing:
                 for name, check in CHECKS.items()
                 if name not in looked
             ),
-            looked_at=_without_finding(looked, [*findings, *ended], measures),
+            looked_at=tuple(
+                Healthy(
+                    check=name,
+                    title=credited(name, check.title),
+                    measured=None if check.measure in sick else check.measured(measures[name]),
+                )
+                for name, check in CHECKS.items()
+                if name in looked - said
+            ),
             unreadable=unreadable,
         )
 
@@ -161,19 +171,3 @@ def _in_order(findings: Sequence[Finding], broken: Link | None) -> list[Finding]
         return cause.check not in first, worst, broken is not None and cause.check == broken.check
 
     return sorted(findings, key=rank)
-
-
-def _without_finding(
-    looked: set[str], findings: Sequence[Finding], measures: Mapping[str, Sequence[Measure]]
-) -> tuple[Healthy, ...]:
-    named = {finding.check for finding in findings}
-    sick = {CHECKS[name].measure for name in named}
-    return tuple(
-        Healthy(
-            check=name,
-            title=credited(name, check.title),
-            measured=None if check.measure in sick else check.measured(measures[name]),
-        )
-        for name, check in CHECKS.items()
-        if name in looked - named
-    )

@@ -19,15 +19,11 @@ from grpo_core.trainers.health.limits import grade, limit
 from grpo_core.trainers.health.update import Update
 
 
-def _length(update: Update) -> float | None:
-    if update.table is not None and update.table.length is not None and len(update.table.length):
-        return float(update.table.length.mean())
-    reported = update.reported("length")
-    return reported[0] if reported else None
-
-
 def length(update: Update) -> Measure | None:
-    value = _length(update)
+    if update.table is not None and update.table.length is not None and len(update.table.length):
+        value: float | None = float(update.table.length.mean())
+    else:
+        value = next(iter(update.reported("length")), None)
     if value is None:
         raise NotRecordedError(update.why_no_table or tr("The lengths of the completions in tokens are not recorded."))
     if not math.isfinite(value):

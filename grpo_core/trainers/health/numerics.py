@@ -99,9 +99,10 @@ def first_pass(update: Update) -> Measure | None:
         raise NotRecordedError(
             tr("The old log-probabilities are those of the first pass itself; they were not scored separately.")
         )
-    gap = _gap(step.logp[0], step.old_logp, used)
-    if gap is None:
+    both = used & np.isfinite(step.logp[0]) & np.isfinite(step.old_logp)
+    if not both.any():
         return None
+    gap = float(np.abs(step.logp[0][both].astype(np.float64) - step.old_logp[both]).mean())
     coarse = noise(update) > limit("noise_single")
     evidence = _far_places(update, np.where(used, step.logp[0] - step.old_logp, 0.0))
     return Measure.of(
@@ -187,33 +188,22 @@ def judge_sampler(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     return Verdict(grade=grade("sampler"), what=[what, weights], began=first, evidence=evidence)
 
 
-def _gap(one: np.ndarray, other: np.ndarray, used: np.ndarray) -> float | None:
-    both = used & np.isfinite(one) & np.isfinite(other)
-    return float(np.abs(one[both].astype(np.float64) - other[both]).mean()) if both.any() else None
-
-
 def _far_places(update: Update, differences: np.ndarray, weights: np.ndarray | None = None) -> tuple[Evidence, ...]:
     """Return the two tokens with the largest differences as evidence.
 
     The evidence includes their importance ``weights`` (B, T), if given.
     """
-    sizes = np.where(np.isfinite(differences), np.abs(differences), 0.0)
-    order = np.argsort(-sizes, axis=None)[:2]
-    places = [(int(i), int(t)) for i, t in zip(*np.unravel_index(order, sizes.shape), strict=True)]
-    return tuple(
-        update.evidence(_apart(update, row, token, float(differences[row, token]), weights), row, token)
-        for row, token in places
-        if sizes[row, token] > 0
-    )
-
-
-def _apart(update: Update, row: int, token: int, gap: float, weights: np.ndarray | None) -> str:
-    facts = {"token": update.token(row, token), "gap": gap}
-    if weights is None:
-        return tr("token {token} differs by {gap:.3g} nats").format(**facts)
-    return tr("token {token} differs by {gap:.3g} nats, importance weight {weight:.3g}").format(
-        **facts, weight=float(weights[row, token])
-    )
+    sizes, found = np.where(np.isfinite(differences), np.abs(differences), 0.0), []
+    for place in np.argsort(-sizes, axis=None)[:2]:
+        row, token = (int(index) for index in np.unravel_index(place, sizes.shape))
+        facts = {"token": update.token(row, token), "gap": float(differences[row, token])}
+        what = tr("token {token} differs by {gap:.3g} nats").format(**facts)
+        if weights is not None:
+            what = tr("token {token} differs by {gap:.3g} nats, importance weight {weight:.3g}").format(
+                **facts, weight=float(weights[row, token])
+            )
+        found += [update.evidence(what, row, token)] if sizes[row, token] > 0 else []
+    return tuple(found)
 
 
 def noise(update: Update) -> float:

@@ -42,8 +42,7 @@ def _entropy(update: Update) -> float | None:
             return float(values.mean())
     if table is not None and table.entropy is not None and np.isfinite(table.entropy).any():
         return float(np.nanmean(table.entropy))
-    reported = update.reported("entropy")
-    return reported[0] if reported else None
+    return next(iter(update.reported("entropy")), None)
 
 
 def entropy(update: Update) -> Measure | None:
@@ -118,11 +117,6 @@ def is_blown_up(measure: Measure, first: Measure) -> bool:
     return measure.value >= max(limit("entropy_blown_up") * first.value, first.value + limit("entropy_more"))
 
 
-def _ratios_are_one(update: Update) -> bool:
-    ratio = update.terms[0].ratio[update.used(0)]
-    return bool((np.abs(ratio - 1) <= limit("one")).all())
-
-
 def clipped(update: Update) -> Measure:
     """Measure the largest share of clipped tokens in a pass, if tokens can be clipped."""
     step, clip = update.tokens, SURROGATES[update.settings.objective.surrogate].clip
@@ -134,7 +128,7 @@ def clipped(update: Update) -> Measure:
         raise NotRecordedError(tr("This loss limits weights: its cap does not stop pushes."))
     if not update.terms:
         raise NotRecordedError(tr("The loss of these updates cannot be recomputed."))
-    if step.passes < 2 and _ratios_are_one(update):
+    if step.passes < 2 and (np.abs(update.terms[0].ratio[update.used(0)] - 1) <= limit("one")).all():
         raise NotRecordedError(
             tr("Every completion was used in only one optimizer step: its ratio is 1 and nothing is clipped.")
         )

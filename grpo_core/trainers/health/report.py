@@ -10,7 +10,7 @@ from typing import Any
 from grpo_core.foreign.recording import Source
 from grpo_core.text import language, plural, tr
 from grpo_core.trainers.claims.measured import Measured
-from grpo_core.trainers.health.chain import first_break, shown_by
+from grpo_core.trainers.health.chain import CHAIN, first_break
 from grpo_core.trainers.health.finding import Diagnosis, Evidence, Finding, State
 from grpo_core.trainers.health.grade import Grade
 
@@ -48,7 +48,8 @@ def as_answer(source: Source, result: Diagnosis) -> str:
     for finding in result.findings:
         lines += ["", _title(finding), f"  {finding.sentence}", f"  {finding.change}"]
     if hidden is not None:
-        lines += ["", tr("Not seen: {title}. {shown}").format(title=hidden.title, shown=shown_by(hidden))]
+        shown = CHAIN.get(hidden.name, CHAIN["rewards"]).shown_by
+        lines += ["", tr("Not seen: {title}. {shown}").format(title=hidden.title, shown=shown)]
     return "\n".join([*lines, *result.unreadable, *source.notes])
 
 

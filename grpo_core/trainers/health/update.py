@@ -82,10 +82,9 @@ class Update:
     def signals(self) -> np.ndarray | None:
         """The completions with an advantage other than 0, boolean (B,). None without tokens or advantages."""
         try:
-            known = None if self.step is None else signals(self.step)
+            return None if self.step is None else signals(self.step)
         except GrpoError:
             return None
-        return known
 
     @cached_property
     def push(self) -> float:
@@ -141,12 +140,13 @@ class Update:
 
         ``row`` and ``token`` are counted from 0.
         """
+        text = None if row is None or self.table is None else self.table.completions[row]
         return Evidence(
             step=self.label,
             what=what,
             row=None if row is None else int(row) + 1,
             token=None if token is None else int(token) + 1,
-            quote="" if row is None else self.quote(int(row)),
+            quote="" if text is None else shortened(text, LONGEST_QUOTE),
         )
 
     def token(self, row: int, place: int) -> str:
@@ -154,19 +154,9 @@ class Update:
         number = int(self.tokens.tokens[row, place])
         return f"“{self.vocabulary[number]}”" if 0 <= number < len(self.vocabulary) else f"‹{number}›"
 
-    def quote(self, row: int) -> str:
-        """Return the text of a completion, shortened. Empty if none is recorded."""
-        text = None if self.table is None else self.table.completions[row]
-        return "" if text is None else shortened(text, LONGEST_QUOTE)
 
-
-def read(source: Source, position: int, vocabulary: tuple[str, ...]) -> Update:
-    """Read the update at ``position``.
-
-    Args:
-        position: position of the update, counted from 1.
-        vocabulary: the source's vocabulary, passed in because it takes a long time to read and is the same for every
-            update.
+def read(source: Source, position: int) -> Update:
+    """Read the update at ``position``, counted from 1.
 
     Raises:
         RunFileError: its file is damaged, missing or malicious.
@@ -175,7 +165,7 @@ def read(source: Source, position: int, vocabulary: tuple[str, ...]) -> Update:
         label=source.labels[position - 1],
         settings=source.settings,
         reports=tuple(source.reports(position)),
-        vocabulary=vocabulary,
+        vocabulary=source.vocabulary,
     )
     try:
         table = source.completions(position)

@@ -16,7 +16,7 @@ from grpo_core.learners import leading_to, learner
 from grpo_core.metrics import metrics
 from grpo_core.record import Step
 from grpo_core.runs.run_file import RunReader, RunWriter, resume_point
-from grpo_core.trainers.checkpoint import ABOUT, RUN, save_checkpoint, take_up
+from grpo_core.trainers.model_export import ABOUT, RUN, save_checkpoint, take_up
 from tests.core.runs.conftest import largest_file
 
 pytestmark = [

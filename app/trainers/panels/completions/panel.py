@@ -20,9 +20,8 @@ from app.boxes import divided, down
 from app.plotting.numbers import MINUS, shown
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import EmptyLabel, Label
-from app.trainers.panels.completions.conversation import Passage, by_mask, tree_passages
+from app.trainers.panels.completions.conversation import CompletionText, Passage, by_mask, tree_passages
 from app.trainers.panels.completions.prompts import PROMPTS, PROMPTS_KEPT, Prompts, prompts_of
-from app.trainers.panels.completions.reading import CompletionText
 from app.trainers.panels.completions.rows import COLUMNS, FILTERED, KEYS, Batch, Filter, batch_of, filled
 from app.trainers.recorded_run import RecordedRun
 from app.widgets.calm import CalmBox

@@ -2,21 +2,241 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QPushButton, QWidget
+from collections.abc import Sequence
+
+from PySide6.QtCore import QModelIndex, QPointF, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QFrame, QPushButton, QSizePolicy, QWidget
 
 from app.boxes import across, down, plain_scroll_area
+from app.plotting.numbers import shown
+from app.plotting.table_model import Column
+from app.plotting.table_twin import TableTwin
 from app.theme.labels import Label, plain_tip
 from app.theme.reasons import allow
+from app.theme.tokens import LIGHT, Theme
 from app.trainers.examination import examination_of
-from app.trainers.panels.diagnosis.card import FindingCard
-from app.trainers.panels.diagnosis.report import Entry, entries, status
+from app.trainers.panels.diagnosis.report import EVIDENCE, KEPT, SIDES, Entry, entries, status
 from app.trainers.recorded_run import RecordedRun
 from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
+from grpo_core.claims.claim import told
 from grpo_core.text import plural, tr
 from grpo_core.trainers.health import CHECKS, Evidence
+
+HIGH = 22
+"""Height in pixels at 100 %."""
+
+
+class FindingCard(QFrame):
+    """A finding with its heading, its course over the run, its description and its evidence.
+
+    Signals:
+        place_wanted: go to this piece of evidence; if the flag is True, also bring its panel to the front.
+        step_wanted: show the trainer's step with this number.
+    """
+
+    place_wanted = Signal(object, bool)
+    step_wanted = Signal(int)
+
+    def __init__(self, entry: Entry, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.entry = entry
+        self.setObjectName("finding")
+        self.setAccessibleName(". ".join(part for part in (entry.grade, entry.title, entry.text) if part))
+        self.grade, self.heading, self.since = (
+            Label(entry.grade, name="grade"),
+            Label(entry.title, wraps=True),
+            Label(entry.since, name="muted"),
+        )
+        self.grade.setVisible(bool(entry.grade))
+        top = across(self.grade, spacing=8)
+        top.addWidget(self.heading, 1)
+        top.addWidget(self.since)
+        self.column = column = down(top, on=self, margins=(12, 8, 12, 10), spacing=6)
+        self.strip = CourseStrip(entry.course, entry.began or 0) if entry.course else None
+        if self.strip is not None:
+            self.strip.step_wanted.connect(self.step_wanted)
+            column.addWidget(self.strip)
+        self.texts = [_paragraph(text) for text in (entry.text, entry.change) if text]
+        for text in self.texts:
+            column.addWidget(text)
+        self.sides: TableTwin | None = None
+        if entry.put_right is not None:
+            self.sides = _table(SIDES, entry.put_right.title)
+            self.sides.horizontalHeader().setStretchLastSection(False)
+            self.sides.set_rows([[row.title, row.ran, row.other] for row in entry.put_right.rows])
+            sentences = (entry.put_right.title, told(entry.put_right.claims))
+            above, below = (_paragraph(text) for text in sentences)
+            for widget in (above, self.sides, below):
+                column.addWidget(widget)
+            self.texts += [above, below]
+        self.evidence: TableTwin | None = None
+        if entry.rows:
+            self.evidence = self._evidence()
+            column.addWidget(self.evidence)
+        self.source = _paragraph(entry.source)
+        self.source.setObjectName("muted")
+        self.source.setVisible(bool(entry.source))
+        column.addWidget(self.source)
+
+    def _evidence(self) -> TableTwin:
+        rows = self.entry.rows
+        filled = [n for n in range(len(EVIDENCE)) if any(row[n] not in (None, "") for row in rows)]
+        table = _table([EVIDENCE[n] for n in filled], tr("Evidence; Return shows the place"))
+        table.selected.connect(self._on_selected)
+        table.activated_cell.connect(self._on_selected)
+        table.clicked.connect(self._on_clicked)
+        table.set_rows([[row[n] for n in filled] for row in rows])
+        self._kept = [filled.index(n) for n in KEPT if n in filled]
+        return table
+
+    def draw(self, view: View, now: int | None) -> None:
+        """Draw the card in the current style, with a mark at the trainer's step ``now``."""
+        theme, scale = view.theme, view.scale
+        self.heading.setFont(theme.font("strong", scale))
+        self.grade.setStyleSheet(_chip(theme, scale))
+        for text in self.texts:
+            text.setFont(theme.font("body", scale))
+        for small in (self.since, self.source):
+            small.setFont(theme.font("small", scale))
+        if self.strip is not None:
+            self.strip.show_now(theme, scale, now)
+        for table in (self.sides, self.evidence):
+            if table is not None:
+                table.set_look(theme, scale)
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Show as many columns of the evidence as fit, and all rows of every table."""
+        for table in (self.sides, self.evidence):
+            if table is not None:
+                table.end_with_rows()
+                table.setMinimumHeight(table.maximumHeight())
+        if self.evidence is not None:
+            margins = self.contentsMargins() + self.column.contentsMargins()
+            self.evidence.fit_columns(self._kept, self.width() - margins.left() - margins.right() - 4)
+
+    @Slot(int)
+    @Slot(int, str)
+    def _on_selected(self, place: int, key: str | None = None) -> None:
+        """Go to a piece of evidence, and also to its panel if its cell ``key`` was activated."""
+        one = self.entry.place(place)
+        if one is not None:
+            self.place_wanted.emit(one, key is not None)
+
+    @Slot(QModelIndex)
+    def _on_clicked(self, index: QModelIndex) -> None:
+        if self.evidence is not None:
+            self._on_selected(self.evidence.table.row_at(index.row()), "")
+
+
+class CourseStrip(QWidget):
+    """A bar for each step of the run. A click shows the step.
+
+    Signals:
+        step_wanted: show the step with this number, as counted by the trainer.
+    """
+
+    step_wanted = Signal(int)
+
+    def __init__(self, course: Sequence[tuple[int, float]], began: int, parent: QWidget | None = None) -> None:
+        """Initialize the strip.
+
+        Args:
+            course: the trainer's step number and the value of each measured update, in order.
+            began: the trainer's number for the first step at which the run counts as faulty.
+        """
+        super().__init__(parent)
+        self.course, self.began = [*course], began
+        self._theme, self._scale = LIGHT, 1.0
+        self._now: int | None = None
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # time runs from left to right in any language
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setMouseTracking(True)
+        self.setAccessibleName(tr("What was measured, over the steps"))
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, round(HIGH * self._scale))
+
+    def show_now(self, theme: Theme, scale: float, now: int | None) -> None:
+        """Set the style, and mark the trainer's step ``now``."""
+        if (theme, scale, now) != (self._theme, self._scale, self._now):
+            if scale != self._scale:
+                self.updateGeometry()
+            self._theme, self._scale, self._now = theme, scale, now
+            self.update()
+
+    def place_at(self, x: float) -> int:
+        """Return the index of the measurement at ``x`` pixels."""
+        return min(max(int(x / max(self.width(), 1) * len(self.course)), 0), len(self.course) - 1)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, theme = QPainter(self), self._theme
+        wide, high = self.width() / len(self.course), float(self.height())
+        painter.fillRect(self.rect(), theme.colour("surface"))
+        largest = max((abs(value) for _, value in self.course), default=0.0) or 1.0
+        gap = 1.0 if wide >= 4 else 0.0
+        for place, (label, value) in enumerate(self.course):
+            tall = max(abs(value) / largest * (high - 2), 1.0)
+            colour = theme.colour("push_down") if label >= self.began else theme.colour("dead")
+            painter.fillRect(QRectF(place * wide, high - tall, max(wide - gap, 1.0), tall), colour)
+        now = next((n for n, (label, _) in enumerate(self.course) if label == self._now), None)
+        if now is not None:
+            middle = (now + 0.5) * wide
+            painter.setPen(QPen(theme.colour("text"), max(2.0, theme.ring_width)))
+            painter.drawLine(QPointF(middle, 0), QPointF(middle, high))
+        if self.hasFocus():
+            painter.setPen(QPen(theme.colour("selection"), theme.ring_width))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRect(QRectF(self.rect()).adjusted(1, 1, -1, -1))
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        label, value = self.course[self.place_at(event.position().x())]
+        self.setToolTip(plain_tip(tr("Step {label}: {value}").format(label=label, value=shown(value))))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self.step_wanted.emit(self.course[self.place_at(event.position().x())][0])
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        moves = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
+        move = moves.get(Qt.Key(event.key()))
+        if move is None:
+            super().keyPressEvent(event)
+            return
+        labels = [label for label, _ in self.course]
+        here = labels.index(self._now) if self._now in labels else (0 if move > 0 else len(labels) - 1) - move
+        self.step_wanted.emit(labels[min(max(here + move, 0), len(labels) - 1)])
+
+
+def _table(columns: Sequence[Column], title: str) -> TableTwin:
+    """Return a table that shows all of its rows, for a page that scrolls."""
+    table = TableTwin(columns, title)
+    table.horizontalHeader().setStretchLastSection(True)
+    for set_policy in (table.setVerticalScrollBarPolicy, table.setHorizontalScrollBarPolicy):
+        set_policy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    table.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+    return table
+
+
+def _paragraph(text: str) -> Label:
+    label = Label(text, wraps=True)
+    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    return label
+
+
+def _chip(theme: Theme, scale: float) -> str:
+    return (
+        f"border: 1px solid {theme.hex('muted')}; border-radius: {round(9 * scale)}px; color: {theme.hex('text')};"
+        f" padding: {round(scale)}px {round(7 * scale)}px;"
+    )
 
 
 class DiagnosisPanel(Panel):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 START, END, TURN = "start", "end", "turn"
-ALIGNMENTS = (START, END, TURN)
 """Alignments of the completions: at the first token, at the last one, or at the first token that the model did not
 write.
 """
@@ -17,22 +16,15 @@ def offsets(there: np.ndarray, mask: np.ndarray, alignment: str) -> np.ndarray:
     Args:
         there: tokens that exist, boolean (B, T).
         mask: tokens that the loss counts, boolean (B, T).
-        alignment: one of :data:`ALIGNMENTS`.
-
-    Raises:
-        ValueError: there is no such alignment.
     """
     lengths = there.sum(axis=1)
-    match alignment:
-        case "start":
-            anchors = np.zeros(len(there), dtype=np.int64)
-        case "end":
-            anchors = lengths
-        case "turn":
-            foreign = there & ~mask
-            anchors = np.where(foreign.any(axis=1), foreign.argmax(axis=1), lengths)
-        case _:
-            raise ValueError(f"no alignment is called {alignment!r}")
+    if alignment == START:
+        anchors = np.zeros(len(there), dtype=np.int64)
+    elif alignment == END:
+        anchors = lengths
+    else:
+        foreign = there & ~mask
+        anchors = np.where(foreign.any(axis=1), foreign.argmax(axis=1), lengths)
     return np.asarray(anchors.max(initial=0) - anchors)
 
 

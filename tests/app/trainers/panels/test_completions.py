@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QApplication, QBoxLayout
 from app.plotting.numbers import MINUS
 from app.theme.tokens import LIGHT
 from app.trainers.panel_rows import COMPLETIONS
+from app.trainers.panels.completions.conversation import CompletionText
 from app.trainers.panels.completions.panel import CompletionsPanel
-from app.trainers.panels.completions.reading import CompletionText
 from app.trainers.panels.completions.rows import COLUMNS, Filter, batch_of
 from app.trainers.recorded_run import RecordedRun
 from app.workspace.workspace import Workspace

@@ -245,14 +245,14 @@ def test_the_settings_leave_as_a_script_for_trl_or_it_is_said_what_trl_cannot(ad
     program = adapted.program
     action = program.actions["export_trl"]
     assert action.isEnabled()
-    program.part("trainers").models.write_trl_script(tmp_path / "train.py")
+    program.part("trainers").model_folders.write_trl_script(tmp_path / "train.py")
     compile((tmp_path / "train.py").read_text("utf-8"), "train.py", "exec")
     assert "def record" in (tmp_path / "trl_recorder.py").read_text("utf-8")
     assert "runs/trl" in adapted.messages[-1]
     program.workspace.editing.edit({"objective.baseline": "leave_one_out"}, "Leave one out")
     adapted.settle()
     assert not action.isEnabled()
-    program.part("trainers").models.write_trl_script(tmp_path / "other.py")
+    program.part("trainers").model_folders.write_trl_script(tmp_path / "other.py")
     assert "does not support this" in adapted.messages[-1] and not exists(tmp_path / "other.py")
 
 

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.theme.tokens import LIGHT
 from app.trainers.panel_rows import REWARD_WEIGHTS
-from app.trainers.panels.reward_weights.panel import COLUMNS, RewardWeightsPanel
+from app.trainers.panels.reward_weights import COLUMNS, RewardWeightsPanel
 from app.trainers.recorded_run import RecordedRun
 from app.workspace.run_handle import RunHandle
 from app.workspace.workspace import Workspace

@@ -13,8 +13,7 @@ import pytest
 
 from app.theme.tokens import LIGHT
 from app.trainers.panel_rows import RUN_COMPARISON
-from app.trainers.panels.run_comparison.panel import RunComparisonPanel
-from app.trainers.panels.run_comparison.series import choices, parting, picture, settings_that_differ
+from app.trainers.panels.run_comparison import RunComparisonPanel, choices, parting, picture, settings_that_differ
 from app.trainers.recorded_run import RecordedRun
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings

@@ -12,8 +12,7 @@ from PySide6.QtWidgets import QApplication
 from app.panel_registry import TOKEN_INSPECTOR, WHAT_IF
 from app.theme.tokens import LIGHT
 from app.trainers.panel_rows import COMPLETIONS, STEP_SUMMARY
-from app.trainers.panels.step_summary.panel import StepSummaryPanel
-from app.trainers.panels.step_summary.rows import GROUPS, TOKENS
+from app.trainers.panels.step_summary import GROUPS, TOKENS, StepSummaryPanel
 from app.trainers.recorded_run import RecordedRun
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings

@@ -16,8 +16,8 @@ from pytestqt.qtbot import QtBot
 from app.theme.tokens import LIGHT
 from app.token_grid.tints import OVERVIEW
 from app.trainers.panel_rows import TOKEN_OVERVIEW
-from app.trainers.panels.token_overview.panel import TokenOverviewPanel
-from app.trainers.panels.token_overview.raster import ALIGNMENTS, aligned, binned, edges, offsets, picture
+from app.trainers.panels.token_overview.panel import TITLES, TokenOverviewPanel
+from app.trainers.panels.token_overview.raster import aligned, binned, edges, offsets, picture
 from app.trainers.recorded_run import RecordedRun
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
@@ -49,7 +49,7 @@ def test_the_largest_value_of_a_pixel_wins(rows: int, columns: int, high: int, w
             assert np.isnan(found[y, x])
 
 
-@pytest.mark.parametrize("alignment", ALIGNMENTS)
+@pytest.mark.parametrize("alignment", TITLES)
 def test_completions_are_aligned_and_keep_their_tokens(alignment: str) -> None:
     there = np.array([[1, 1, 1, 0], [1, 0, 0, 0], [1, 1, 1, 1]], bool)
     mask = there & ~np.array([[0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1]], bool)
@@ -61,11 +61,6 @@ def test_completions_are_aligned_and_keep_their_tokens(alignment: str) -> None:
     for row, first in enumerate(expected):
         assert found[row][~np.isnan(found[row])].tolist() == values[row][there[row]].tolist()
         assert np.isnan(found[row][:first]).all()
-
-
-def test_an_unknown_alignment_is_an_error() -> None:
-    with pytest.raises(ValueError, match="no alignment"):
-        offsets(np.ones((1, 1), bool), np.ones((1, 1), bool), "middle")
 
 
 def test_colours_follow_sign_and_size() -> None:
@@ -128,7 +123,7 @@ def test_what_is_brushed_is_enlarged_and_its_text_stands_below(panel: TokenOverv
 @pytest.mark.parametrize("name", OVERVIEW)
 def test_every_tint_is_drawn_or_says_that_it_is_not_recorded(panel: TokenOverviewPanel, name: str) -> None:
     panel.tint.setCurrentIndex(panel.tint.findData(name))
-    for alignment in ALIGNMENTS:
+    for alignment in TITLES:
         panel.alignment.setCurrentIndex(panel.alignment.findData(alignment))
         panel.draw(panel.workspace.view)
         picture = panel.strips.grab().toImage()

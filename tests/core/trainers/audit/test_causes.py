@@ -13,7 +13,7 @@ from grpo_core import recompute
 from grpo_core.errors import RunFileError
 from grpo_core.foreign.recording import Report
 from grpo_core.record import Step
-from grpo_core.trainers.audit import audit, compare, remainder
+from grpo_core.trainers.audit import audit, compare
 from grpo_core.trainers.audit.causes import NAMED, POSSIBLE, SUSPECTED
 from grpo_core.trainers.audit.report import as_text, told
 from grpo_core.trainers.changes.figures import CLIPPED, figures
@@ -354,7 +354,7 @@ def test_the_pattern_of_what_departs_is_not_that_of_what_agrees() -> None:
         compare.Comparison(what="loss", ours=x, theirs=x - abs(x) / 7, allowed=1e-6, passed=0, part=n)
         for n, x in enumerate((0.1, -0.2, 0.4, 0.8, -0.3, 0.6, 0.5))
     ]
-    assert remainder.shape([agreeing + departing]).endswith("theirs are smaller, by differing amounts.")
+    assert compare.shape([agreeing + departing]).endswith("theirs are smaller, by differing amounts.")
 
 
 def test_noise_in_the_loss_is_explained_by_nothing_and_its_size_is_said() -> None:
@@ -396,7 +396,7 @@ def test_advantages_with_noise_are_not_called_linear() -> None:
 def shape_of(recorded: Plant) -> str:
     """Return the pattern of deviating advantages, as if nothing explained them."""
     run = Planted(recorded=recorded)
-    return remainder.shape([compare.advantages(Update(step=run.step(k))) for k in range(1, UPDATES + 1)])
+    return compare.shape([compare.advantages(Update(step=run.step(k))) for k in range(1, UPDATES + 1)])
 
 
 def test_an_inverted_mask_is_named() -> None:

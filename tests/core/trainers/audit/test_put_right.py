@@ -10,7 +10,7 @@ import pytest
 
 from grpo_core.claims.pushes import Pair
 from grpo_core.trainers.audit import audit
-from grpo_core.trainers.audit.audit import Updates
+from grpo_core.trainers.audit.audit import Auditing
 from grpo_core.trainers.audit.put_right import PutRight, first_named, put_right
 from grpo_core.trainers.audit.report import sides
 from grpo_core.trainers.changes.numbers import Update
@@ -34,7 +34,7 @@ def found(run: Planted) -> tuple[Explained | None, PutRight | None, Update | Non
     if claim is None:
         return None, result.put_right, None
     position = next(s.position for s in result.steps if any(c.what == claim.what for c in s.departing))
-    return claim, result.put_right, Updates(run).read(position)
+    return claim, result.put_right, Auditing(run).read(position)
 
 
 def sides_of(claim: Explained, update: Update, one: PutRight) -> Pair:
@@ -86,7 +86,7 @@ def test_every_kind_is_told_by_one_of_the_faults() -> None:
 def test_a_cause_that_cannot_be_applied_is_not_put_right() -> None:
     run: Any = Planted(used=IN_LOSS["sign turned"][0])
     claim = Explained(what="loss", done=(Done(cause="advantage_stale"),))
-    update = Updates(run).read(1)
+    update = Auditing(run).read(1)
     nothing = put_right(claim, update, 1)
     assert nothing is None or nothing.moved == ()
 

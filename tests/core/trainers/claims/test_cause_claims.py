@@ -11,7 +11,7 @@ import pytest
 
 from grpo_core.foreign.recording import Report
 from grpo_core.trainers.audit import audit
-from grpo_core.trainers.audit.audit import Updates
+from grpo_core.trainers.audit.audit import Auditing
 from grpo_core.trainers.audit.report import told
 from grpo_core.trainers.changes.numbers import Update
 from grpo_core.trainers.claims.cause_words import CAUSES
@@ -37,7 +37,7 @@ RUNS = {
 
 def data_of(run: Planted) -> list[Update]:
     """Return the updates as an audit reads them."""
-    updates = Updates(run)
+    updates = Auditing(run)
     return [updates.read(position) for position in range(1, len(run) + 1)]
 
 

@@ -444,7 +444,7 @@ def of_samplers(numbers: np.random.Generator) -> Iterator[Any]:
 
 def as_seen(run: Any) -> Run:
     """Return the raw arrays of a run."""
-    return [raw_arrays(read(run, position, ())) for position in range(1, len(run) + 1)]
+    return [raw_arrays(read(run, position)) for position in range(1, len(run) + 1)]
 
 
 GIVEN = {"limit", "part", "names", "since", "sort", "noise"}

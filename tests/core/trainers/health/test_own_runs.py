@@ -98,7 +98,7 @@ def trained(path: Path, settings: Settings, updates: int) -> OwnRun:
 
 def earned(run: OwnRun) -> float:
     """Return the mean share of what the task pays that the last five updates earn."""
-    shares = [read(run, position, ()).earned for position in range(len(run) - 4, len(run) + 1)]
+    shares = [read(run, position).earned for position in range(len(run) - 4, len(run) + 1)]
     return float(np.mean([0.0 if share is None else share for share in shares]))
 
 
@@ -153,7 +153,7 @@ def test_what_an_own_run_records_is_read(tmp_path: Path) -> None:
 
 def test_a_group_of_equal_rewards_that_a_critic_gives_an_advantage_is_not_dead(tmp_path: Path) -> None:
     run = trained(tmp_path / "run.grpo", bandit("PPO-clip", task__landscape="custom", task__custom=(1.0,) * 10)[0], 4)
-    measures = [CHECKS["dead_groups_same"].measure(read(run, position, ())) for position in range(1, 5)]
+    measures = [CHECKS["dead_groups_same"].measure(read(run, position)) for position in range(1, 5)]
     assert [measure.value for measure in measures if measure is not None] == [0.0] * 4
 
 

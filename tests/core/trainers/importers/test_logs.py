@@ -75,7 +75,7 @@ def test_each_form_of_a_log_opens_with_the_steps_and_numbers_written(name: str) 
     run = open_source(path)
     assert list(run.labels) == STEPS_OF.get(name, [2, 4, 6, 8])
     for position, step in enumerate((2, 4, 6, 8), 1):
-        update = read(run, position, ())
+        update = read(run, position)
         found = {concept: update.reported(concept) for concept in CONCEPTS if update.reported(concept)}
         assert len(found) == FORMS[name]
         for concept, values in found.items():
@@ -224,7 +224,7 @@ def test_completions_and_a_log_in_one_folder_are_one_run_joined_by_step(source: 
     run = open_source(folder)
     assert list(run.labels) == [*labels, labels[-1] + 5]
     assert run.completions(1).completions == rows.completions(1).completions
-    assert [read(run, position, ()).logged("entropy") for position in range(1, len(run) + 1)] == [1.5] * len(run)
+    assert [read(run, position).logged("entropy") for position in range(1, len(run) + 1)] == [1.5] * len(run)
     with pytest.raises(NotRecordedError, match="No completions are recorded at this step"):
         run.completions(len(run))
     series = numbers(run, 1)

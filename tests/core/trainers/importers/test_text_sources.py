@@ -263,11 +263,11 @@ def test_a_batch_that_trl_logged_twice_is_named(tmp_path: Path) -> None:
 
 def test_a_batch_that_trl_logged_twice_is_counted_once(tmp_path: Path) -> None:
     shutil.copytree(DATA / "trl/completions", tmp_path, dirs_exist_ok=True)
-    once = [measured(read(open_source(tmp_path), position, ())) for position in (1, 2)]
+    once = [measured(read(open_source(tmp_path), position)) for position in (1, 2)]
     for number in (3, 4, 5):
         shutil.copy(tmp_path / "completions_00002.parquet", tmp_path / f"completions_0000{number}.parquet")
     run = open_source(tmp_path)
-    assert [measured(read(run, position, ())) for position in (1, 2, 3, 4, 5)] == [*once, 0, 0, 0]
+    assert [measured(read(run, position)) for position in (1, 2, 3, 4, 5)] == [*once, 0, 0, 0]
 
 
 def measured(update: Update) -> int:

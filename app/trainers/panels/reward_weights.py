@@ -2,25 +2,130 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtGui import QGuiApplication, QResizeEvent
-from PySide6.QtWidgets import QPushButton, QStackedLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QPushButton, QStackedLayout, QToolButton, QWidget
 
 from app.boxes import across, down
+from app.plotting.numbers import shown
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
-from app.theme.labels import EmptyLabel, Paragraph
-from app.trainers.panels.reward_weights.sliders import WeightSliders
+from app.theme.labels import EmptyLabel, Label, Paragraph, plain_tip
+from app.widgets.calm import CalmSlider
 from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core import recompute
 from grpo_core.claims.claim import told
-from grpo_core.errors import GrpoError
+from grpo_core.errors import GrpoError, shortened
 from grpo_core.record import Step
 from grpo_core.text import tr
 from grpo_core.trainers.reweighting import of_reweighted, proof, reweighted, scores_in, weights_of, why_not
+
+LONGEST = 28
+"""Maximum length in characters of a function's displayed name. The tooltip has the full name."""
+STEPS = 200
+"""Number of slider positions on each side of 0."""
+
+
+class WeightSliders(QWidget):
+    """Sliders for the weights of the reward functions, from −2 to 2 times the larger of 1 and the recorded magnitude.
+
+    Attributes:
+        weights: the current weights, one per function.
+
+    Signals:
+        changed: a weight has changed.
+        scores_wanted: use the scores on the clipboard for this function (its index), or the recorded ones again.
+    """
+
+    changed = Signal()
+    scores_wanted = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.weights: list[float] = []
+        self._names: tuple[str, ...] = ()
+        self._recorded: tuple[float, ...] = ()
+        self.sliders: list[CalmSlider] = []
+        self.pasting: list[QToolButton] = []
+        self._values: list[Label] = []
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(12, 0, 12, 0)
+        self._grid.setHorizontalSpacing(8)
+        self._grid.setVerticalSpacing(4)
+        self._grid.setColumnStretch(1, 1)
+
+    def show_functions(self, names: Sequence[str], recorded: Sequence[float], pasted: Sequence[int]) -> None:
+        """Create a slider per function. The current weights are kept if the functions have not changed.
+
+        Args:
+            recorded: their weights in the run.
+            pasted: indices of the functions whose scores were pasted.
+        """
+        if (tuple(names), tuple(recorded)) != (self._names, self._recorded):
+            self._names, self._recorded = tuple(names), tuple(recorded)
+            self.weights = [*recorded]
+            self._build()
+        for place, button in enumerate(self.pasting):
+            there = place in pasted
+            button.setText(tr("Recorded scores") if there else tr("Paste scores"))
+        self._show()
+
+    def reset(self) -> None:
+        self.weights = [*self._recorded]
+        self._show()
+        self.changed.emit()
+
+    def _build(self) -> None:
+        while (item := self._grid.takeAt(0)) is not None:
+            widget = item.widget()
+            if widget is not None:
+                widget.hide()
+                widget.deleteLater()
+        self.sliders, self._values, self.pasting = [], [], []
+        for place, name in enumerate(self._names):
+            title, slider, value, paste = Label(shortened(name, LONGEST)), CalmSlider(), Label(), QToolButton()
+            title.setToolTip(plain_tip(name))
+            slider.setRange(-STEPS, STEPS)
+            slider.setAccessibleName(tr("Weight of {name}").format(name=name))
+            slider.spoken = lambda position, place=place: shown(self._weight(place, position))
+            slider.valueChanged.connect(lambda position, place=place: self._on_moved(place, position))
+            value.setMinimumWidth(value.fontMetrics().horizontalAdvance("−0.000"))
+            paste.setToolTip(
+                plain_tip(
+                    tr("Paste copied scores, one per completion of this step, as a table column or one per line (CSV).")
+                )
+            )
+            paste.clicked.connect(lambda _=False, place=place: self.scores_wanted.emit(place))
+            for column, widget in enumerate((title, slider, value, paste)):
+                self._grid.addWidget(widget, place, column)
+            self.sliders.append(slider)
+            self._values.append(value)
+            self.pasting.append(paste)
+
+    def _reach(self, place: int) -> float:
+        return 2 * max(1.0, abs(self._recorded[place]))
+
+    def _weight(self, place: int, position: int) -> float:
+        return self._reach(place) * position / STEPS
+
+    def _show(self) -> None:
+        for place, (slider, value) in enumerate(zip(self.sliders, self._values, strict=True)):
+            blocked = QSignalBlocker(slider)
+            slider.setValue(round(self.weights[place] / self._reach(place) * STEPS))
+            blocked.unblock()
+            value.setText(shown(self.weights[place]))
+
+    @Slot()
+    def _on_moved(self, place: int, position: int) -> None:
+        self.weights[place] = self._weight(place, position)
+        self._values[place].setText(shown(self.weights[place]))
+        self.changed.emit()
+
 
 OF_RUNS = tr("Give the reward functions of a recorded run other weights here: open one with File > Open.")
 STAY = tr("The completions stay as the policy wrote them: only what they are worth changes.")
@@ -63,8 +168,7 @@ class RewardWeightsPanel(Panel):
         self._proof = ""
         self.sliders = WeightSliders()
         self.sliders.changed.connect(self.redraw)
-        self.sliders.scores_wanted.connect(self._on_paste)
-        self.sliders.scores_dropped.connect(self._on_drop)
+        self.sliders.scores_wanted.connect(self._on_scores)
         self.reset = QPushButton(tr("As recorded"))
         self.reset.clicked.connect(self._on_reset)
         self.sentence, self.refusal, self.note = Paragraph(), Paragraph(name="refusal"), Paragraph(name="muted")
@@ -73,16 +177,13 @@ class RewardWeightsPanel(Panel):
         self.table.selected.connect(self._on_row)
         self.table.activated_cell.connect(self._on_activated)
         self.empty = EmptyLabel(OF_RUNS, margin=16)
-        self._stack = QStackedLayout(self)
-        self._stack.addWidget(self._build())
-        self._stack.addWidget(self.empty)
-
-    def _build(self) -> QWidget:
         top = across((self.sentence, 1), self.reset, margins=(0, 6, 12, 0))
         whole = QWidget()
         down(top, self.sliders, self.refusal, (self.table, 1), self.note, on=whole, margins=(0, 0, 0, 6), spacing=6)
         self.refusal.hide()
-        return whole
+        self._stack = QStackedLayout(self)
+        self._stack.addWidget(whole)
+        self._stack.addWidget(self.empty)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
@@ -145,8 +246,11 @@ class RewardWeightsPanel(Panel):
         self.sliders.reset()
 
     @Slot(int)
-    def _on_paste(self, place: int) -> None:
-        self.paste(place, QGuiApplication.clipboard().text())
+    def _on_scores(self, place: int) -> None:
+        if self.scores.pop(place, None) is None:
+            self.paste(place, QGuiApplication.clipboard().text())
+        else:
+            self.redraw()
 
     def paste(self, place: int, text: str) -> None:
         """Use the scores in ``text`` (CSV) for the reward function ``place``, or show why they cannot be used."""
@@ -159,11 +263,6 @@ class RewardWeightsPanel(Panel):
         except GrpoError as error:
             self.refusal.setText(str(error))
             self.refusal.show()
-        self.redraw()
-
-    @Slot(int)
-    def _on_drop(self, place: int) -> None:
-        self.scores.pop(place, None)
         self.redraw()
 
     @Slot(int)

@@ -1,4 +1,5 @@
-"""Options of ``train`` that start a run from a model in a folder or from a checkpoint.
+"""Options of ``train`` that start a run from a model in a folder or from a checkpoint, and of ``export``, which write
+that model.
 
 Also the command ``trl-script``, which writes a script for the same training with TRL.
 """
@@ -12,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from grpo_core.assignments import settings_from
+from grpo_core.commands.command_line import Instead
+from grpo_core.commands.export_command import whole
 from grpo_core.commands.train_command import base_settings, with_prompts
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
@@ -20,9 +23,9 @@ from grpo_core.learners import Learner, learner
 from grpo_core.lm.word_tasks import ABOUT
 from grpo_core.runs.library import remove
 from grpo_core.runs.run_file import RunReader, RunWriter, resume_point
-from grpo_core.trainers.checkpoint import take_up
 from grpo_core.trainers.hf.memory import need
 from grpo_core.trainers.hf.reading import read_model
+from grpo_core.trainers.model_export import CHECKPOINT, KINDS, export_model, save_checkpoint, take_up
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -97,3 +100,30 @@ def resumed(options: argparse.Namespace, path: Path, cancelled: Callable[[], boo
     except BaseException:
         remove(path)
         raise
+
+
+def add_export_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--model",
+        choices=(*KINDS, CHECKPOINT),
+        action=Instead,
+        run=write_model,
+        help="if the run trains a model from a folder: write to the new folder --out, with a model card, its adapter "
+        "for peft, the entire model with merged weights, or a checkpoint to continue from",
+    )
+
+
+def write_model(options: argparse.Namespace, poll: Callable[[], None]) -> int:
+    """Write the trained model of a run, and print a sentence that says what was written. Return 0."""
+    if options.steps is not None or options.passed is not None:
+        raise GrpoError("A model is exported as it was after one update; choose the update with --step.")
+    if options.force:
+        raise GrpoError(
+            "--force does not replace a model folder; choose a name that is not in use, or delete the folder yourself."
+        )
+    number = None if options.step is None else whole("--step", options.step)
+    if options.model == CHECKPOINT:
+        print(save_checkpoint(options.run, options.out, number=number, poll=poll))
+    else:
+        print(export_model(options.run, options.out, options.model, number=number, poll=poll))
+    return 0
