@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from grpo_core.config import Objective
 from grpo_core.explain.numbers import Numbers
 from grpo_core.reasons import groups, loss
 from grpo_core.reasons import policy_reasons as policy
@@ -17,21 +16,14 @@ CHECKS: dict[str, Check] = groups.CHECKS | loss.CHECKS | policy.CHECKS
 """Checks by the key of the reason that they return. Those of groups are not among them."""
 
 
-def reasons(step: Step, passed: int, objective: Objective | None = None) -> dict[str, Reason]:
-    """Return the reasons for the numbers of an update, by key.
-
-    Args:
-        passed: the pass shown, counted from 0.
-        objective: a different objective, for a what-if; by default the update's own.
+def reasons(step: Step, passed: int) -> dict[str, Reason]:
+    """Return the reasons for the numbers of an update, by key. ``passed`` is the pass shown, counted from 0.
 
     Returns:
         At most one reason per key: names of metrics (whose cards show the complete update), "group:<p>" for groups, and
         "ratio", "clipped", "gradient" and "kl_term" for the pass shown. A number without an entry needs no explanation.
-
-    Raises:
-        SettingsError: the update cannot be evaluated under ``objective``.
     """
-    n = Numbers(step, objective)
+    n = Numbers(step)
     keys = [*(f"{GROUP}{group}" for group in range(len(n.compared_rewards))), *CHECKS]
     results = ((key, reason_for(n, passed, key)) for key in keys)
     return {key: result for key, result in results if result is not None}

@@ -12,7 +12,8 @@ import pytest
 from grpo_core import recompute
 from grpo_core.config import BanditTask, Objective, Settings
 from grpo_core.explain import explain
-from grpo_core.reasons import LONGEST_CHIP, Reason, reasons
+from grpo_core.explain.numbers import Numbers
+from grpo_core.reasons import LONGEST_CHIP, Reason, reason_for, reasons
 from grpo_core.record import Step
 from grpo_core.testing.updates import trained, trained_with
 from tests.core.explain_cases import in_single_precision, made_up, random_settings
@@ -64,7 +65,7 @@ DEAD = [0.0] * 4
 
 def said(step: Step, key: str, passed: int = 0, objective: Objective | None = None) -> str:
     """Return the text of the chip next to a number, empty if there is none."""
-    reason = reasons(step, passed, objective).get(key)
+    reason = reason_for(Numbers(step, objective), passed, key)
     return reason.chip if reason else ""
 
 
