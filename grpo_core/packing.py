@@ -12,8 +12,8 @@ import numpy as np
 
 from grpo_core import parts
 from grpo_core.config import Settings, settings_from_json
-from grpo_core.experiments.digest import Digest
 from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.experiments.race import Digest
 from grpo_core.experiments.repeats import Repeats
 from grpo_core.memory import Block
 from grpo_core.queue.queue_plan import RunStatus

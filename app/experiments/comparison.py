@@ -6,19 +6,17 @@ from functools import partial
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QProgressBar, QSplitter, QWidget
 
-from app.boxes import down
+from app.boxes import down, plain_scroll_area
 from app.clock import Timer
 from app.experiments.controller import ExperimentController
 from app.experiments.race import race_words as words
-from app.experiments.race.arrangement import RaceArrangement, Split
 from app.experiments.race.choices import RaceChoices
 from app.experiments.race.picture import race_picture
 from app.experiments.race.plan import GRPO, RacePlan, base_of, opponents, remark_on
 from app.experiments.race.results import RaceResults
-from app.experiments.race.run_row import RunRow
-from app.experiments.race.standing import RaceStanding
+from app.experiments.race.standing import RaceStanding, RunRow
 from app.plotting.line_chart import LineChart
 from app.plotting.twin_stack import TwinStack
 from app.theme.labels import Label, plain_tip
@@ -38,8 +36,37 @@ SPACIOUS = 345
 """Minimum panel height at 100 % scale at which the rows of the ranking have their usual height."""
 NAMED = 380
 """Minimum picture width at 100 % scale at which lines are labelled at their ends."""
+PICTURE, TABLE, ROW = 130, 130, 640
+"""Minimum picture height, ranking height below it, and width of both side by side, in pixels at 100 % scale."""
 EMPTY = tr("Several algorithms with the same seeds appear here. Press Race.")
 COMING = tr("The algorithms appear here as they finish.")
+
+
+class Split(QSplitter):
+    """The splitter between the picture and the ranking."""
+
+    def __init__(self, picture: QWidget, standing: QWidget) -> None:
+        super().__init__(Qt.Orientation.Horizontal)
+        self._least = PICTURE
+        self.setChildrenCollapsible(False)
+        for widget, share in ((picture, 11), (standing, 9)):
+            self.addWidget(widget)
+            self.setStretchFactor(self.count() - 1, share)
+
+    def arrange(self, space: QSize, scale: float) -> None:
+        """Place both parts side by side, or stack them if ``space`` is narrow or tall."""
+        narrow, tall = space.width() < ROW * scale, space.height() > 0.8 * space.width()
+        wanted = Qt.Orientation.Vertical if narrow or tall else Qt.Orientation.Horizontal
+        self._least = round((PICTURE + (TABLE if narrow or tall else 0)) * scale)
+        if self.orientation() is not wanted:
+            self.setOrientation(wanted)
+        self.updateGeometry()
+
+    def sizeHint(self) -> QSize:
+        return QSize(super().sizeHint().width(), self._least)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(1, self._least)
 
 
 class ComparisonPanel(Panel):
@@ -49,6 +76,7 @@ class ComparisonPanel(Panel):
     of the current run on which the race depends.
 
     Attributes:
+        bar: a thin progress bar, which keeps its space while hidden.
         place: index of the seed whose run can be opened; None for the seed with the median reward.
 
     Signals:
@@ -70,7 +98,7 @@ class ComparisonPanel(Panel):
         self._shown: tuple[object, ...] = ()
         self._named_for: Settings | None = None  # the settings of the run by which the algorithms were chosen
         self.plot = LineChart(tr("Race", "noun"), pickable=True)
-        self.standing, self.run = RaceStanding(), RunRow()
+        self.standing, self.run, self.bar = RaceStanding(), RunRow(), QProgressBar()
         self.says, self.headline = Label(name="muted", wraps=True), SourcedLabel(wraps=True)
         self.twin = TwinStack(self.plot)
         self.twin.hide_header()
@@ -85,14 +113,19 @@ class ComparisonPanel(Panel):
         right = QWidget()
         down((self.standing, 1), self.run, on=right, margins=0, spacing=2)
         self.split = Split(self.twin, right)
-        self.frame = RaceArrangement(self.choices, self.headline, self.split, self.says)
-        down(self.frame, on=self, margins=0)
+        self.bar.setTextVisible(False)
+        self.bar.setAccessibleName(tr("Progress of the race"))
+        policy = self.bar.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self.bar.setSizePolicy(policy)
+        inside = QWidget()
+        down(self.choices, self.bar, self.headline, (self.split, 1), self.says, on=inside, margins=0, spacing=0)
+        down(plain_scroll_area(inside), on=self, margins=0)
 
     def _connect(self) -> None:
         self.controller.changed.connect(self.redraw)
         self.choices.changed.connect(self.race)
-        self.choices.pressed.connect(self.race)
-        self.choices.cancelled.connect(self.controller.cancel)
+        self.choices.race.clicked.connect(self._on_pressed)
         self.choices.shown_otherwise.connect(self.redraw)
         self.plot.line_picked.connect(self.pick)
         self.plot.activated.connect(self.open_run)
@@ -100,8 +133,8 @@ class ComparisonPanel(Panel):
         self.standing.selected.connect(self._on_row)
         self.standing.activated_cell.connect(self._on_row_opened)
         self.headline.source_wanted.connect(self._on_source)
-        self.run.seed_chosen.connect(self._on_seed)
-        self.run.open_wanted.connect(self.open_run)
+        self.run.seed.valueChanged.connect(self._on_seed)
+        self.run.open.clicked.connect(self.open_run)
         self.split.splitterMoved.connect(self.renew)
 
     # -- the race ----------------------------------------------------------------------------------------------------
@@ -209,7 +242,7 @@ class ComparisonPanel(Panel):
         self._arrange(self.size(), view.scale)
         self.twin.button.setFont(view.theme.font("small", view.scale))
         self.choices.show_state(len(wanted.base.bandit.levels), busy=self.controller.busy)
-        self.frame.show_progress(self.controller.coming, view.scale)
+        self._show_progress(view.scale)
         below = self.split.orientation() is Qt.Orientation.Vertical  # the ranking next to the picture names the lines
         self._draw_race(named=below and self.twin.width() >= NAMED * view.scale)
         self.plot.set_stale(results is not None and results.plan != wanted)
@@ -229,6 +262,15 @@ class ComparisonPanel(Panel):
         self.twin.set_summary(self.summary(view))
         self.standing.set_summary(self.summary(view))
         self.twin.refresh()
+
+    def _show_progress(self, scale: float) -> None:
+        """Show how many algorithms of a race that is being computed have finished."""
+        coming = self.controller.coming
+        self.bar.setFixedHeight(max(round(2 * scale), 2))
+        self.bar.setVisible(coming is not None)
+        if coming is not None:
+            self.bar.setRange(0, max(coming.wanted, 1))
+            self.bar.setValue(coming.count)
 
     def _draw_race(self, *, named: bool) -> None:
         results = self.controller.results
@@ -259,6 +301,13 @@ class ComparisonPanel(Panel):
         return words.summary(self.controller.results) if self.controller.results is not None else EMPTY
 
     # -- input -------------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def _on_pressed(self) -> None:
+        if self.busy:
+            self.controller.cancel()
+        else:
+            self.race()
 
     @Slot(int)
     def _on_row(self, row: int) -> None:

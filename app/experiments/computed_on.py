@@ -24,8 +24,8 @@ CHARS = 8
 class ComputedOnField(QWidget):
     """A combo box, followed by a field for the address or the file of a Dask scheduler if that is selected."""
 
-    def __init__(self, choice: ComputedOn, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, choice: ComputedOn) -> None:
+        super().__init__()
         self.choice = choice
         self.box, self.address = choice_box(tr("Computed on")), QLineEdit()
         self.box.addItems(PLACES)

@@ -14,17 +14,13 @@ from PySide6.QtWidgets import QWidget
 
 from app.boxes import down
 from app.experiments.sweep import sweep_words as words
-from app.experiments.sweep.chart import SweepChart
 from app.experiments.sweep.choices import ADD, REMOVE, SweepChoices
-from app.experiments.sweep.controller import SweepController
-from app.experiments.sweep.own_run import grid_of_run, own_run
+from app.experiments.sweep.controller import SweepController, SweepSelection
+from app.experiments.sweep.pictures import SweepState
 from app.experiments.sweep.plan import BETA, ESTIMATOR, Sweep
-from app.experiments.sweep.real_runs import RealRun, RealRuns
-from app.experiments.sweep.results import SweepResults
+from app.experiments.sweep.results import KNOWN, SweepResults
 from app.experiments.sweep.run_row import SweepRunRow
-from app.experiments.sweep.selection import SweepSelection
-from app.experiments.sweep.state import SweepState
-from app.experiments.sweep.theory import KNOWN
+from app.experiments.sweep.runs_beside import RealRun, RealRuns, grid_of_run, own_run
 from app.experiments.sweep.views import SweepViews
 from app.jobs.runner import Runner
 from app.theme.file_dialogs import folder_to_use
@@ -78,27 +74,24 @@ class KlOverBetaPanel(Panel):
             sentence.source_wanted.connect(self._on_source)
         self.choices.chosen.connect(self.sweep)
         self.choices.shown_otherwise.connect(self._on_shown_otherwise)
-        self.choices.pressed.connect(self._on_pressed)
+        self.choices.sweep.clicked.connect(self._on_pressed)
         self.choices.slid.connect(self._on_slid)
         self.choices.refused.connect(self.controller.refuse)
-        self.choices.real_wanted.connect(self._on_real)
+        self.choices.real.clicked.connect(self._on_real)
         self.views.picked.connect(self.selection.put)
         self.views.dragged.connect(self._on_slid)
         self.views.open_wanted.connect(self.open_run)
         self.views.explain_wanted.connect(self._on_explain)
         self.views.training.cursor_moved.connect(self._on_jump)
-        self.run.open_wanted.connect(self.open_run)
-        self.run.known_wanted.connect(self._on_known)
-        self.run.now_wanted.connect(self.sweep)
-        self.run.queue_wanted.connect(self._on_queue)
+        self.run.open.clicked.connect(self.open_run)
+        self.run.known.clicked.connect(self._on_known)
+        self.run.back.clicked.connect(self._on_known)
+        self.run.now.clicked.connect(self.sweep)
+        self.run.queue.clicked.connect(self._on_queue)
 
     @property
     def busy(self) -> bool:
         return self.controller.busy or self.selection.behind
-
-    @property
-    def scatter(self) -> SweepChart:
-        return self.views.kl
 
     # -- the sweep ---------------------------------------------------------------------------------------------------
 
@@ -314,9 +307,10 @@ class KlOverBetaPanel(Panel):
         self.choices.table.setChecked(True)
         self.views.focus_table(self.selection.x, self.selection.row)
 
-    @Slot(bool)
-    def _on_known(self, known: bool) -> None:
-        self.choices.choose(known=known)
+    @Slot()
+    def _on_known(self) -> None:
+        """Sweep the settings with a known optimum, or those of the run again."""
+        self.choices.choose(known=not self.choices.choice.known)
 
     @Slot()
     def _on_explain(self) -> None:

@@ -66,8 +66,8 @@ class QueueForm(QWidget):
 
     started = Signal()
 
-    def __init__(self, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, computed_on: ComputedOn) -> None:
+        super().__init__()
         self.computed_on = ComputedOnField(computed_on)
         self.settings = (self._choice(tr("First setting")), self._choice(tr("Second setting"), optional=True))
         self.values = (self._field(tr("Values of the first setting")), self._field(tr("Values of the second setting")))

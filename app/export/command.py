@@ -125,7 +125,7 @@ def add_look(parser: argparse.ArgumentParser, size: str) -> None:
 
 
 def look_from(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the fields of a :class:`app.export.picture_look.PictureLook` from the options of :func:`add_look`.
+    """Return the fields of a :class:`app.export.stage.PictureLook` from the options of :func:`add_look`.
 
     Raises:
         GrpoError: one of them cannot be parsed, or is out of range.

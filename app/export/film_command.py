@@ -48,7 +48,7 @@ def _film_of_updates(options: argparse.Namespace) -> Iterator[str]:
 
 
 def film_look_from(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the fields of a :class:`app.export.picture_look.FilmLook` from the options.
+    """Return the fields of a :class:`app.export.stage.FilmLook` from the options.
 
     Raises:
         GrpoError: one of them cannot be parsed, or is out of range.

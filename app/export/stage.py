@@ -1,4 +1,4 @@
-"""Offscreen drawing of a panel at any size."""
+"""Offscreen drawing of a panel at any size, with any look."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import dataclasses
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from PySide6.QtCore import QCoreApplication, QEvent, QSize, Qt, qInstallMessageHandler
 from PySide6.QtWidgets import (
@@ -21,7 +22,6 @@ from PySide6.QtWidgets import (
 )
 
 from app.build import this_build
-from app.export.picture_look import PictureLook
 from app.plotting.bar_chart import BarChart
 from app.plotting.export import Paper
 from app.theme import look
@@ -36,6 +36,43 @@ from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
 from grpo_core.export.script_words import caption
 from grpo_core.text import tr
+
+SIZE = (1280, 720)
+"""Default size of a film's picture in pixels at 100 % scale, including the caption."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PictureLook:
+    """The look of pictures.
+
+    Attributes:
+        size: total size of a picture in pixels; None for the usual size of what it shows.
+        scale: 1 is 100 %.
+        caption: whether a line below the picture states the content, with seed and version.
+        density: pixels of a PNG per pixel of ``size``.
+    """
+
+    size: tuple[int, int] | None = None
+    theme: str = "light"
+    scale: float = 1.0
+    caption: bool = True
+    density: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilmLook(PictureLook):
+    """The look of a film's pictures, whose usual size is :data:`SIZE` times the scale.
+
+    Attributes:
+        rate: pictures per second while something moves.
+    """
+
+    rate: float = 20.0
+
+    @property
+    def pixels(self) -> tuple[int, int]:
+        return self.size or (round(SIZE[0] * self.scale), round(SIZE[1] * self.scale))
+
 
 LOWEST = 24
 """Minimum height in pixels that a caption must leave for the picture."""

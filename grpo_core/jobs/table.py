@@ -17,9 +17,9 @@ from grpo_core import parts
 from grpo_core.child.answering import Answer, Poll, answer
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import given_up
-from grpo_core.experiments.digest import Digest, raced
 from grpo_core.experiments.ensemble import Ensemble, ensembles
 from grpo_core.experiments.language_ensemble import language_ensembles
+from grpo_core.experiments.race import Digest, raced
 from grpo_core.experiments.repeats import repeated
 from grpo_core.jobs import queue_cluster
 from grpo_core.jobs.cluster import Cluster

@@ -17,10 +17,7 @@ CHECKS: dict[str, Check] = groups.CHECKS | loss.CHECKS | policy.CHECKS
 
 
 def reasons(step: Step, passed: int) -> dict[str, Reason]:
-    """Return the reasons for the numbers of an update, by key.
-
-    Args:
-        passed: the pass shown, counted from 0.
+    """Return the reasons for the numbers of an update, by key. ``passed`` is the pass shown, counted from 0.
 
     Returns:
         At most one reason per key: names of metrics (whose cards show the complete update), "group:<p>" for groups, and

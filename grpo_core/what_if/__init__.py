@@ -6,10 +6,10 @@ them is computed by the training functions. ``replay.py`` creates the alternativ
 """
 
 from grpo_core.what_if.compare import Compared, Direction, WhatIf, compared, direction, side_by_side, what_if
-from grpo_core.what_if.replay import Difference, differences, in_force, replayed, wanted_by
+from grpo_core.what_if.replay import Difference, differences, in_force, replayed
 from grpo_core.what_if.sentences import notes, unchanged
 
 __all__ = [
     "Compared", "Difference", "Direction", "WhatIf", "compared", "differences", "direction", "in_force",
-    "notes", "replayed", "side_by_side", "unchanged", "wanted_by", "what_if",
+    "notes", "replayed", "side_by_side", "unchanged", "what_if",
 ]  # fmt: skip # names, several per line

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grpo_core.config import Settings
+from grpo_core.config import PRESETS, Settings
 from grpo_core.explain import Numbers
 from grpo_core.questions import Replayed
 from grpo_core.record import Step
 from grpo_core.text import tr
-from grpo_core.what_if.replay import Difference, differences, replayed, wanted_by
+from grpo_core.what_if.replay import Difference, differences, replayed
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -86,7 +86,7 @@ def what_if(step: Step, wanted: Settings | str, before: Step | None = None, answ
         SettingsError: the settings require something that the record does not have.
         GrpoError: the update under those settings is not finite.
     """
-    settings = wanted_by(step, wanted) if isinstance(wanted, str) else wanted
+    settings = PRESETS[wanted].applied_to(step.settings) if isinstance(wanted, str) else wanted
     return side_by_side(Numbers(step), Numbers(replayed(step, settings, before, answer)), settings, asked=bool(answer))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from grpo_core.bandit.learner import again
 from grpo_core.baselines import BASELINES
-from grpo_core.config import PRESETS, Settings
+from grpo_core.config import Settings
 from grpo_core.config.objective import IMPORTANCE
 from grpo_core.config.settings import described_at
 from grpo_core.config.value_names import worded
@@ -59,15 +59,6 @@ class Difference:
     def text(self) -> str:
         """The setting's title with the recorded and the requested value: “KL weight β: 0.04 → 0”."""
         return f"{self.title}: {worded(self.ran)} → {worded(self.wanted)}"
-
-
-def wanted_by(step: Step, preset: str) -> Settings:
-    """Return the settings of ``step`` with the settings of a preset applied.
-
-    Raises:
-        KeyError: there is no such preset.
-    """
-    return PRESETS[preset].applied_to(step.settings)
 
 
 def differences(step: Step, wanted: Settings) -> tuple[Difference, ...]:

@@ -18,7 +18,7 @@ from app.examples import example
 from app.export.files import write
 from app.export.film_command import main
 from app.export.film_file import AT_END, FilmChoice, export_film, shots
-from app.export.picture_look import SIZE
+from app.export.stage import SIZE
 from app.export.webp import AnimatedWebp, chunks
 from app.workspace.cursor import Cursor, Stage
 from app.workspace.film import update_film

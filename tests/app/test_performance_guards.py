@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.experiments.kl_over_beta import KlOverBetaPanel
-from app.experiments.sweep.own_run import MOST, drawn_of
+from app.experiments.sweep.runs_beside import MOST, drawn_of
 from app.formula.objective_terms import objective_terms
 from app.formula.term_strip import TermStrip
 from app.plotting.axis import Scale
@@ -67,9 +67,9 @@ def test_a_panel_behind_a_tab_draws_when_it_comes_to_the_front(driver: Driver) -
     driver.run(7)
     assert panel.isVisible()
     assert not panel.seen
-    assert panel.scatter.picture.points == ()
+    assert panel.views.kl.picture.points == ()
     window.docks["kl_over_beta"].raise_()
-    driver.qtbot.waitUntil(lambda: [len(some.x) for some in panel.scatter.picture.points if some.name == "own"] == [7])
+    driver.qtbot.waitUntil(lambda: [len(some.x) for some in panel.views.kl.picture.points if some.name == "own"] == [7])
 
 
 def test_while_a_run_goes_on_the_window_is_not_laid_out_again(driver: Driver) -> None:

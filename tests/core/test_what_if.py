@@ -16,7 +16,7 @@ from grpo_core.explain import Numbers, Quantity, explain_from
 from grpo_core.learners import learner
 from grpo_core.questions import Replay, Replayed, answer_from_json, question_from_json
 from grpo_core.record import Step
-from grpo_core.what_if import compared, direction, in_force, notes, replayed, unchanged, wanted_by, what_if
+from grpo_core.what_if import compared, direction, in_force, notes, replayed, unchanged, what_if
 from tests.core.lm_steps import lm_settings, lm_step
 from tests.core.steps import random_step, same
 
@@ -103,7 +103,7 @@ def test_gspo_gives_a_completion_one_ratio() -> None:
 def test_both_sides_are_what_recompute_says_of_the_recorded_batch(preset: str) -> None:
     step = lm_step(3, dead=(1,))
     w = what_if(step, preset)
-    asked = recompute.under(step, in_force(step, wanted_by(step, preset)))
+    asked = recompute.under(step, in_force(step, PRESETS[preset].applied_to(step.settings)))
     expected = recompute.terms(asked, 0)
     push, pull = recompute.token_gradient(asked, 0)
     for name in ("ratio", "weight", "clipped", "token_loss", "loss"):
@@ -329,7 +329,7 @@ def test_equal_rewards_push_nothing_under_any_group_baseline() -> None:
 
 def test_a_question_and_its_answer_survive_their_line_bit_for_bit() -> None:
     step = lm_step(2)
-    question = Replay(step=2, settings=wanted_by(step, "GSPO"))
+    question = Replay(step=2, settings=PRESETS["GSPO"].applied_to(step.settings))
     assert question_from_json(question.to_json()) == question
     answer = Replayed(arrays={"logp": step.logp, "mask": step.mask}, measurements={"grad_norm": 0.25})
     again = answer_from_json(question, answer.to_json())

@@ -5,19 +5,106 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QComboBox, QPushButton, QWidget
+from PySide6.QtGui import QAction, QKeyEvent, QMouseEvent
+from PySide6.QtWidgets import QCheckBox, QComboBox, QMenu, QPushButton, QToolButton, QWidget
 
 from app.experiments.computed_on import ComputedOnField
-from app.experiments.race.measures import MEASURES
+from app.experiments.race.picture import MEASURES
 from app.experiments.race.plan import LEVELS, RacePlan
-from app.experiments.race.preset_menu import PresetMenu
 from app.jobs.computed_on import ComputedOn
 from app.theme.labels import plain_tip
 from app.widgets.calm import CalmBox
 from app.widgets.wrap import Wrap
-from grpo_core.config import Settings
-from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, MU, STEP_LENGTH
-from grpo_core.text import plural, tr
+from grpo_core.config import PRESETS, Settings
+from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, MU, SIX, STEP_LENGTH
+from grpo_core.text import listed, plural, tr
+
+
+class StayingMenu(QMenu):
+    """A menu that stays open when an item is clicked or toggled with Space.
+
+    The Return key toggles the item and closes the menu.
+    """
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if not self._toggled(self.actionAt(event.position().toPoint())):
+            super().mouseReleaseEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() != Qt.Key.Key_Space or not self._toggled(self.activeAction()):
+            super().keyPressEvent(event)
+
+    def _toggled(self, action: QAction | None) -> bool:
+        if action is None or not action.isCheckable() or not action.isEnabled():
+            return False
+        action.trigger()
+        return True
+
+
+class PresetMenu(QToolButton):
+    """A button whose menu has a check mark for each preset. The checked presets take part in the race.
+
+    Attributes:
+        by_user: whether the user has chosen them.
+
+    Signals:
+        changed: emitted when the user checks or unchecks a preset.
+    """
+
+    changed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.entries: dict[str, QAction] = {}
+        menu = StayingMenu(self)
+        menu.setToolTipsVisible(True)
+        for name, preset in PRESETS.items():
+            action = menu.addAction(name)
+            action.setCheckable(True)
+            action.setToolTip(plain_tip(f"{preset.source}. {preset.not_covered}".strip()))
+            action.toggled.connect(self._on_toggled)
+            self.entries[name] = action
+        menu.addSeparator()
+        self.usual = menu.addAction(tr("The usual six"))
+        self.usual.triggered.connect(self._on_usual)
+        self.setMenu(menu)
+        self.by_user = False
+        self.choose(SIX)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The checked presets: the usual six in their usual order, then all others."""
+        order = [*SIX, *(name for name in PRESETS if name not in SIX)]
+        return tuple(name for name in order if self.entries[name].isChecked())
+
+    def choose(self, names: Sequence[str]) -> None:
+        """Check exactly these presets, without emitting a signal."""
+        for name, action in self.entries.items():
+            with QSignalBlocker(action):
+                action.setChecked(name in names)
+        self._name()
+
+    def _name(self) -> None:
+        count = len(self.names)
+        self.setText(plural("{count} algorithm…", "{count} algorithms…", count).format(count=count))
+        self.setAccessibleName(tr("Algorithms"))
+        self.setAccessibleDescription(listed(self.names))
+        self.setToolTip(plain_tip(listed(self.names) or tr("Choose the algorithms to race.")))
+
+    @Slot()
+    def _on_toggled(self) -> None:
+        self.by_user = True
+        self._name()
+        self.changed.emit()
+
+    @Slot()
+    def _on_usual(self) -> None:
+        self.by_user = True
+        self.choose(SIX)
+        self.changed.emit()
+
 
 FAIR = {
     "updates": (tr("Equal updates"), tr("Each has the same batch size and number of updates.")),
@@ -65,18 +152,14 @@ class RaceChoices(QWidget):
     Signals:
         changed: emitted when the definition of the race changes.
         shown_otherwise: emitted when the user selects another measure or axis.
-        pressed: emitted to start the race now.
-        cancelled: emitted to stop the race.
     """
 
     changed = Signal()
     shown_otherwise = Signal()
-    pressed = Signal()
-    cancelled = Signal()
 
-    def __init__(self, table: QWidget, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
+    def __init__(self, table: QWidget, computed_on: ComputedOn) -> None:
         """Create the controls. ``table`` is the button that shows the picture as a table."""
-        super().__init__(parent)
+        super().__init__()
         self.race, self.setup = QPushButton(), QPushButton(tr("Set up"))
         self.entries, self.peaks = PresetMenu(), QCheckBox(tr("Two peaks"))
         self.fairness = self._box(
@@ -113,7 +196,6 @@ class RaceChoices(QWidget):
         for widget in (self.race, self.entries, self.measure, self.axis, self.setup, table, *self._terms):
             line.addWidget(widget)
         table.show()
-        self.race.clicked.connect(self._on_race)
         self.entries.changed.connect(self.changed)
         self.setup.toggled.connect(self._on_setup)
         self.peaks.toggled.connect(self.changed)
@@ -202,10 +284,6 @@ class RaceChoices(QWidget):
         for widget in self._terms:
             widget.setVisible(on)
         self.shown_otherwise.emit()
-
-    @Slot()
-    def _on_race(self) -> None:
-        (self.cancelled if self._busy else self.pressed).emit()
 
 
 def _prompts_text(prompts: int) -> str:

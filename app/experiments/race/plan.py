@@ -11,8 +11,7 @@ from grpo_core.bandit.tasks import TASKS
 from grpo_core.config import BanditTask, Objective, Settings
 from grpo_core.config.presets import nearest_preset
 from grpo_core.errors import SettingsError
-from grpo_core.experiments.digest import Digest
-from grpo_core.experiments.race import LOCAL_PEAK, SIX, differing, entered
+from grpo_core.experiments.race import LOCAL_PEAK, SIX, Digest, differing, entered
 from grpo_core.text import tr
 
 REINFORCE, GRPO = "REINFORCE", "GRPO (DeepSeekMath)"

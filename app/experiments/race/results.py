@@ -11,10 +11,9 @@ from app.plotting.table_model import Column, Marked
 from grpo_core.claims.claim import Claim
 from grpo_core.claims.comparison import Trained
 from grpo_core.claims.paired import Difference, counted
-from grpo_core.experiments.digest import Digest
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.experiments.outcome import details, outcome, trained
-from grpo_core.experiments.race import spoken
+from grpo_core.experiments.race import Digest, spoken
 from grpo_core.text import plural, tr
 
 BEHIND = tr("95% interval of how far it is behind, over paired seeds, corrected for several comparisons (Holm)")

@@ -7,7 +7,7 @@ import dataclasses
 from PySide6.QtCore import QEvent, QPointF, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent
 
-from app.experiments.sweep.grid_axis import GridAxis
+from app.experiments.sweep.plan import GridAxis
 from app.experiments.sweep.results import row_line
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart

@@ -11,8 +11,7 @@ from PySide6.QtWidgets import QLineEdit, QProgressBar, QPushButton, QWidget
 from app.boxes import across, down, plain_scroll_area
 from app.experiments.computed_on import ComputedOnField, menu_button
 from app.experiments.controller import ExperimentResults
-from app.experiments.sweep.grid_axis import GridAxis, name
-from app.experiments.sweep.plan import BETA, ESTIMATOR, Swept, choices, title_of
+from app.experiments.sweep.plan import BETA, ESTIMATOR, GridAxis, Swept, choices, name, title_of
 from app.experiments.sweep.results import TITLES
 from app.experiments.sweep.views import FINAL, FRONTIER, HEAT, NAMES, SIDE, TRAINING
 from app.jobs.computed_on import ComputedOn
@@ -66,21 +65,17 @@ class SweepChoices(QWidget):
     Signals:
         chosen: emitted when the definition of the sweep changes.
         shown_otherwise: emitted when the user selects another view or measure, or switches between charts and tables.
-        pressed: emitted when Sweep is pressed, or Cancel while a sweep is running.
         slid: emitted with the position to which the slider was moved.
         refused: emitted with a message that says why the typed values cannot be swept.
-        real_wanted: emitted to show or hide the runs of a sweep of real training next to this sweep.
     """
 
     chosen = Signal()
     shown_otherwise = Signal()
-    pressed = Signal()
     slid = Signal(float)
     refused = Signal(str)
-    real_wanted = Signal()
 
-    def __init__(self, computed_on: ComputedOn, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, computed_on: ComputedOn) -> None:
+        super().__init__()
         self.choice, self.language = SweepChoice(), False
         self._other = LANGUAGE
         self.computed_on = ComputedOnField(computed_on)
@@ -151,13 +146,11 @@ class SweepChoices(QWidget):
         down(self.computed_on, self.real, on=inside_menu)
         self.more = menu_button(tr("Where it is computed, and real runs next to it"), inside_menu)
         self.real.clicked.connect(self.more.menu().close)
-        self.real.clicked.connect(self.real_wanted)
         self.view.activated.connect(self.shown_otherwise)
         self.measure.activated.connect(self.shown_otherwise)
         self.table.toggled.connect(self.shown_otherwise)
         self.estimators.toggled.connect(self._on_estimators)
         self.slider.valueChanged.connect(self._on_slid)
-        self.sweep.clicked.connect(self.pressed)
         self.over.activated.connect(self._on_over)
         self.across.activated.connect(self._on_across)
         self.seeds.activated.connect(self._on_numbers)

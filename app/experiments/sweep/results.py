@@ -1,16 +1,37 @@
-"""Results of a sweep: final values, curves over training, and the median seed."""
+"""Results of a sweep: final values, curves over training, the median seed, and the theoretical end points."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from app.experiments.controller import ExperimentResults
-from app.experiments.sweep import theory
-from app.experiments.sweep.plan import Sweep
+from app.experiments.sweep.plan import BETA, Sweep
+from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble, band
+from grpo_core.experiments.sweep import has_optimum, resting_beta, tilt_measures
 from grpo_core.text import plural, tr
+
+KNOWN: dict[str, Any] = {
+    "objective.surrogate": "log_prob",
+    "objective.baseline": "leave_one_out",
+    "objective.std": "none",
+    "objective.kl": "exact",
+    "objective.kl_importance": False,
+    "objective.kl_in": "loss",
+    "learner.mu": 1,
+    "learner.critic": False,
+    "learner.resample_dead": False,
+    "objective.dual_clip": None,
+    "objective.entropy_bonus": 0.0,
+    "optimizer.weight_decay": 0.0,
+    "learner.staleness": 0,
+}
+"""Settings under which the optimum is known: REINFORCE with a leave-one-out baseline and the exact KL."""
+FINE = 12
+"""Number of points of a theoretical curve per interval of the grid."""
+
 
 UNITS = {"kl": tr("nats"), "reward": ""}
 TITLES = {"kl": "KL", "reward": tr("Reward")}
@@ -73,9 +94,24 @@ class SweepResults(ExperimentResults):
         return self._final[key]
 
     def optimum(self, row: int = 0) -> dict[str, np.ndarray]:
-        """Return the theoretical optimum along the axis (:func:`theory.optimum`)."""
-        if row not in self._optimum:
-            self._optimum[row] = theory.optimum(self.sweep, row)
+        """Return the theoretical optimum along the axis: "place", "kl" in nats and "reward", (n,) each.
+
+        They are empty if theory provides none.
+        """
+        if row in self._optimum:
+            return self._optimum[row]
+        places, optima = self.sweep.over.places, []
+        intervals = len(places) - 1
+        for x in np.linspace(0, intervals, intervals * (FINE if self.sweep.over.path == BETA else 1) + 1):
+            try:
+                settings = self.sweep.at(places.value(float(x)), row)
+            except SettingsError:
+                continue
+            if has_optimum(settings):
+                best = tilt_measures(settings, resting_beta(settings))
+                optima.append((float(x), best["kl"], best["reward"]))
+        columns = np.array(optima, dtype=float).reshape(-1, 3).T
+        self._optimum[row] = dict(zip(("place", "kl", "reward"), columns, strict=True))
         return self._optimum[row]
 
     def has_optimum(self) -> bool:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from PySide6.QtCore import QEvent, QObject, QRect, QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QRect, QSignalBlocker, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QPushButton, QWidget
 
@@ -30,22 +28,10 @@ NARROW = 700
 
 
 class SweepRunRow(QWidget):
-    """A message, and the buttons that apply to the selected position.
+    """A message, and the buttons that apply to the selected position."""
 
-    Signals:
-        open_wanted: emitted to open the run at the selected position.
-        known_wanted: emitted to sweep the settings with a known optimum (True), or those of the run again (False).
-        queue_wanted: emitted to train real runs instead.
-        now_wanted: emitted to start the sweep now.
-    """
-
-    open_wanted = Signal()
-    known_wanted = Signal(bool)
-    queue_wanted = Signal()
-    now_wanted = Signal()
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._opens, self._sentence = False, ""
         self.says = SourcedLabel(name="muted", wraps=True)
         self.says.installEventFilter(self)
@@ -55,7 +41,6 @@ class SweepRunRow(QWidget):
         self.back.setToolTip(tr("Sweep the settings of the run that is shown again"))
         self.now.setProperty("primary", True)
         self.now.setToolTip(tr("Train it here at each value, with NumPy; each point appears as soon as it is known"))
-        self.now.clicked.connect(self.now_wanted)
         self.queue = QPushButton(tr("Queue real runs"))
         self.queue.setToolTip(tr("Train the language model at each of these values, one run after the other"))
         self.seed = choice_box(tr("Seed of the run that opens"))
@@ -66,10 +51,6 @@ class SweepRunRow(QWidget):
                 "same kind of processor (Return)"
             )
         )
-        self.known.clicked.connect(partial(self.known_wanted.emit, True))
-        self.back.clicked.connect(partial(self.known_wanted.emit, False))
-        self.queue.clicked.connect(self.queue_wanted)
-        self.open.clicked.connect(self.open_wanted)
         self._runs: Ensemble | None = None
         self._look: tuple[Theme, float] | None = None
         row = across((self.says, 1), on=self, margins=(12, 0, 8, 4), spacing=8)

@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from app.experiments.sweep.choices import SweepChoice
-from app.experiments.sweep.grid_axis import name
-from app.experiments.sweep.plan import BETA, Sweep
+from app.experiments.sweep.plan import BETA, Sweep, name
 from app.experiments.sweep.results import DIVERGED, SweepResults, course
 from app.plotting.numbers import shown
 from app.workspace.view import View

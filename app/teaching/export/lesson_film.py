@@ -12,9 +12,8 @@ from PySide6.QtWidgets import QApplication
 
 from app.build import this_build
 from app.clock import ManualClock
-from app.export.film_target import film_target
-from app.export.picture_look import FilmLook
-from app.export.stage import fitted, without_controls
+from app.export.film_file import film_target
+from app.export.stage import FilmLook, fitted, without_controls
 from app.plotting.export import Paper, image_of
 from app.teaching.export.lesson_stage import LessonStage, lesson_stage
 from grpo_core.errors import GrpoError

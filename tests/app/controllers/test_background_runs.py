@@ -18,8 +18,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
+from app.experiments.queue import UPDATES, columns, duration, rows
 from app.experiments.queue_form import SUGGESTED, offered
-from app.experiments.queue_rows import UPDATES, columns, duration, rows
 from app.jobs.computed_on import ComputedOn
 from app.jobs.jobs import Jobs
 from app.jobs.queue import BackgroundQueue, QueueState

@@ -23,7 +23,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QApplication, QDialogButtonBox
 
 from app.application import Application
-from app.experiments.race.preset_menu import PresetMenu
+from app.experiments.race.choices import PresetMenu
 from app.panel_registry import COMPARISON
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences

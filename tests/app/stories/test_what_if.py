@@ -16,7 +16,7 @@ from grpo_core.config import PRESETS
 from grpo_core.learners import learner
 from grpo_core.questions import Replay, Replayed
 from grpo_core.runs.run_file import RunWriter
-from grpo_core.what_if import in_force, wanted_by, what_if
+from grpo_core.what_if import in_force, what_if
 from tests.app.conftest import Driver
 from tests.app.painted import heights_of
 from tests.app.stories.hands import activate, panel, press, type_into
@@ -82,7 +82,7 @@ def test_other_presets_are_chosen_with_the_arrows_and_end_in_another_policy(band
     shown = cells(bandit)
     assert shown["Standard deviation σ"] == ("sample", "none")
     assert shown["KL weight β"] == ("0.04", "0")
-    run = learner(wanted_by(step, "Dr. GRPO"), resume=workspace.run.step(4))
+    run = learner(PRESETS["Dr. GRPO"].applied_to(step.settings), resume=workspace.run.step(4))
     assert np.array_equal(here.picture.views[1].step.logp, next(run).logp)
     plots = here.batch.policies.twins
     assert step.dist_logp is not None
@@ -179,7 +179,7 @@ def test_the_tokens_of_a_group_are_tinted_twice_on_one_scale_and_walked_by_compl
         choose(language, here.header.preset, preset)
         step, rows = workspace.view.step.step, here.batch.grid.rows
         assert step is not None and rows.index.tolist() == [row for row in range(16, 24) for _ in (0, 1)]
-        wanted = recompute.under(step, in_force(step, wanted_by(step, preset)))
+        wanted = recompute.under(step, in_force(step, PRESETS[preset].applied_to(step.settings)))
         parts = [recompute.token_gradient(one, 0) for one in (step, wanted)]
         pushes = [surrogate if kl is None else surrogate + kl for surrogate, kl in parts]
         shares = np.stack(pushes, axis=1)[16:24].reshape(16, -1)
@@ -216,7 +216,7 @@ def test_the_model_is_asked_and_its_answer_completes_the_other_side(language: Dr
     here.header.ask.setFocus()
     press(language, Qt.Key.Key_Space)
     assert (here.header.ask.text(), here.header.ask.isEnabled()) == ("Asking…", False)
-    question = Replay(step=4, settings=in_force(step, wanted_by(step, "Dr. GRPO")))
+    question = Replay(step=4, settings=in_force(step, PRESETS["Dr. GRPO"].applied_to(step.settings)))
     workspace.refused.emit(Replay(step=1, settings=question.settings), "Something else.")
     assert here.header.ask.text() == "Asking…"
     workspace.refused.emit(question, "The question was cancelled.")
@@ -242,7 +242,7 @@ def test_an_answer_kept_in_the_file_needs_no_model(driver: Driver, tmp_path: Pat
     path = tmp_path / "arithmetic.grpo"
     lm_run(path, 4)
     step = lm_step(4)
-    question = Replay(step=4, settings=in_force(step, wanted_by(step, "GSPO")))
+    question = Replay(step=4, settings=in_force(step, PRESETS["GSPO"].applied_to(step.settings)))
     with RunWriter.open(path) as writer:
         writer.keep_answer(question, Replayed(arrays={"logp": step.logp}, measurements={}))
     driver.program.run_manager.open(path)

@@ -11,7 +11,7 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 
 from app.export.film_command import main
-from app.export.picture_look import FilmLook
+from app.export.stage import FilmLook
 from app.plotting.numbers import shown
 from app.teaching.export.lesson_film import LEAST_SECONDS, paper_of_step, pictures
 from app.teaching.export.lesson_stage import lesson_stage

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QApplication
 
-from app.export.picture_look import FilmLook
+from app.export.stage import FilmLook
 from app.panel_registry import lesson_panels
 from app.teaching.export.gift import gift
 from app.teaching.export.handout import handout, terms

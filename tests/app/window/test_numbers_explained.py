@@ -99,7 +99,7 @@ def test_a_statement_about_many_runs_leads_to_their_table_and_a_row_to_its_run(d
         else:
             for sentence in (sweep.headline, sweep.run.says):
                 twice(sentence)
-                table = sweep.views.twins[sweep.scatter].table
+                table = sweep.views.twins[sweep.views.kl].table
                 assert table.hasFocus() and table.currentIndex().row() == round(sweep.selection.x)
             table.select_row(2)
             driver.program.actions["explain"].trigger()

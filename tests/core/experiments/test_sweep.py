@@ -10,8 +10,7 @@ import pytest
 
 from grpo_core.config import PRESETS, Settings, language_settings
 from grpo_core.errors import Cancelled, SettingsError
-from grpo_core.experiments.ensemble import Ensemble, band, ensembles, portions
-from grpo_core.experiments.gauge import MEASURES
+from grpo_core.experiments.ensemble import MEASURES, Ensemble, band, ensembles, portions
 from grpo_core.experiments.sweep import (
     ESTIMATORS,
     RIGHT_PULL,

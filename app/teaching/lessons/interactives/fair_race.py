@@ -19,10 +19,9 @@ from app.theme.labels import Label
 from app.workspace.view import View
 from grpo_core.claims.claim import sentence
 from grpo_core.config import PRESETS, Settings
-from grpo_core.experiments.digest import Digest
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.experiments.outcome import outcome, trained
-from grpo_core.experiments.race import spoken
+from grpo_core.experiments.race import Digest, spoken
 from grpo_core.teaching.lessons import Offer
 from grpo_core.text import listed, plural, tr
 

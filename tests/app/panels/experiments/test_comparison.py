@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.experiments.comparison import ComparisonPanel
-from app.experiments.race.measures import MEASURES
+from app.experiments.race.picture import MEASURES
 from app.experiments.race.plan import base_of
 from app.panel_registry import COMPARISON
 from app.plotting.plot import Plot

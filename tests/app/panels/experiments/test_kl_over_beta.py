@@ -16,9 +16,9 @@ from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.experiments.kl_over_beta import KlOverBetaPanel
+from app.experiments.sweep.pictures import OPTIMUM
 from app.experiments.sweep.plan import BETA, LANGUAGE_GRIDS, Swept
 from app.experiments.sweep.results import row_line
-from app.experiments.sweep.state import OPTIMUM
 from app.experiments.sweep.views import FINAL, FRONTIER, HEAT, SIDE, TRAINING
 from app.panel_registry import KL_OVER_BETA
 from app.plotting.line_data import PointSet
@@ -76,7 +76,7 @@ def at(plot: object, x: float, y: float) -> QPointF:
 
 def own_points(panel: KlOverBetaPanel) -> PointSet:
     """Return the updates of the displayed run in the picture of the KL."""
-    return next(points for points in panel.scatter.picture.points if points.name == "own")
+    return next(points for points in panel.views.kl.picture.points if points.name == "own")
 
 
 def test_a_sweep_comes_by_itself_and_kl_falls_with_beta(panel: KlOverBetaPanel) -> None:
@@ -84,10 +84,10 @@ def test_a_sweep_comes_by_itself_and_kl_falls_with_beta(panel: KlOverBetaPanel) 
     assert results is not None and results.complete
     kl, reward = results.final("kl"), results.final("reward")
     assert (np.diff(kl.middle) < 0).all() and (kl.low <= kl.middle).all() and (kl.middle <= kl.high).all()
-    assert np.array_equal(panel.scatter.lines[row_line(0)].y, kl.middle)
+    assert np.array_equal(panel.views.kl.lines[row_line(0)].y, kl.middle)
     assert np.array_equal(panel.views.reward.lines[row_line(0)].y, reward.middle)
     assert "β 0 KL is" in panel.accessibleDescription()
-    solid = {name: line.style is Qt.PenStyle.SolidLine for name, line in panel.scatter.lines.items()}
+    solid = {name: line.style is Qt.PenStyle.SolidLine for name, line in panel.views.kl.lines.items()}
     assert solid == {row_line(0): True, OPTIMUM: False}, "only theory is dashed"
 
 
@@ -114,7 +114,7 @@ def test_the_updates_of_the_run_lie_over_the_sweep_and_every_view_has_its_table(
     assert np.array_equal(y, run.series["kl"].values)
     assert np.allclose(x, FEW.places.at([0.04])[0]) and 0 < x[0] < 1
     assert panel.views.training.lines["own"].x.tolist() == [1, 2, 3, 4, 5, 6, 7]
-    for view, plot in ((FINAL, panel.scatter), (FRONTIER, panel.views.frontier), (TRAINING, panel.views.training)):
+    for view, plot in ((FINAL, panel.views.kl), (FRONTIER, panel.views.frontier), (TRAINING, panel.views.training)):
         show(driver, panel, view)
         columns, rows = plot.table()
         assert len(rows) == (31 if view == TRAINING else 4)
@@ -129,8 +129,8 @@ def test_the_updates_of_the_run_lie_over_the_sweep_and_every_view_has_its_table(
 def test_a_point_opens_a_run_that_repeats_bit_for_bit(driver: Driver, panel: KlOverBetaPanel, way: str) -> None:
     assert panel.controller.results is not None
     y = panel.controller.results.final("kl").middle[2]
-    spot = at(panel.scatter, 2, y).toPoint()
-    QTest.mouseClick(panel.scatter.viewport(), Qt.MouseButton.LeftButton, pos=spot)
+    spot = at(panel.views.kl, 2, y).toPoint()
+    QTest.mouseClick(panel.views.kl.viewport(), Qt.MouseButton.LeftButton, pos=spot)
     rest(driver, panel)
     runs = panel.selection.runs
     assert runs is not None and runs.settings.objective.beta == 0.4
@@ -138,8 +138,8 @@ def test_a_point_opens_a_run_that_repeats_bit_for_bit(driver: Driver, panel: KlO
     if way == "click":
         panel.run.open.click()
     else:
-        panel.scatter.setFocus()
-        QTest.keyClick(panel.scatter, Qt.Key.Key_Return)
+        panel.views.kl.setFocus()
+        QTest.keyClick(panel.views.kl, Qt.Key.Key_Return)
     driver.rest()
     run = driver.program.workspace.run
     assert run is not None and run.head == 30 and run.origin.settings == runs.run(place)
@@ -163,10 +163,10 @@ def test_dragging_trains_at_the_value_under_the_hand(driver: Driver, panel: KlOv
     with driver.qtbot.waitSignal(panel.run_wanted) as told:
         panel.run.open.click()
     assert told.args[0] == runs.run(5)  # any seed opens, at any value
-    QTest.mousePress(panel.scatter.viewport(), Qt.MouseButton.LeftButton, pos=at(panel.scatter, 2.5, 0.1).toPoint())
+    QTest.mousePress(panel.views.kl.viewport(), Qt.MouseButton.LeftButton, pos=at(panel.views.kl, 2.5, 0.1).toPoint())
     for x in (2.0, 1.5, 0.5):
-        QTest.mouseMove(panel.scatter.viewport(), at(panel.scatter, x, 0.1).toPoint())
-    QTest.mouseRelease(panel.scatter.viewport(), Qt.MouseButton.LeftButton, pos=at(panel.scatter, 0.5, 0.1).toPoint())
+        QTest.mouseMove(panel.views.kl.viewport(), at(panel.views.kl, x, 0.1).toPoint())
+    QTest.mouseRelease(panel.views.kl.viewport(), Qt.MouseButton.LeftButton, pos=at(panel.views.kl, 0.5, 0.1).toPoint())
     rest(driver, panel)
     assert panel.selection.runs is not None
     assert panel.selection.runs.settings.objective.beta == panel.selection.value == pytest.approx(0.05, abs=0.01)
@@ -174,18 +174,18 @@ def test_dragging_trains_at_the_value_under_the_hand(driver: Driver, panel: KlOv
 
 def test_the_arrows_go_from_value_to_value(driver: Driver, panel: KlOverBetaPanel) -> None:
     panel.selection.put(1.0, 0)
-    panel.scatter.setFocus()
-    QTest.keyClick(panel.scatter, Qt.Key.Key_Right)
+    panel.views.kl.setFocus()
+    QTest.keyClick(panel.views.kl, Qt.Key.Key_Right)
     assert panel.selection.value == 0.4
-    QTest.keyClick(panel.scatter, Qt.Key.Key_Left, Qt.KeyboardModifier.ShiftModifier)
+    QTest.keyClick(panel.views.kl, Qt.Key.Key_Left, Qt.KeyboardModifier.ShiftModifier)
     assert panel.selection.value == pytest.approx(0.37)
-    QTest.keyClick(panel.scatter, Qt.Key.Key_End)
+    QTest.keyClick(panel.views.kl, Qt.Key.Key_End)
     assert panel.selection.value == 1.0
     rest(driver, panel)
 
 
 def test_what_theory_knows_is_drawn_and_what_not_is_said(driver: Driver, panel: KlOverBetaPanel) -> None:
-    assert not len(panel.scatter.lines[OPTIMUM].x)
+    assert not len(panel.views.kl.lines[OPTIMUM].x)
     assert "No exact optimum: GRPO divides by the std." in panel.run.says.text()
     panel.run.known.click()
     rest(driver, panel)
@@ -195,7 +195,7 @@ def test_what_theory_knows_is_drawn_and_what_not_is_said(driver: Driver, panel: 
     sweep = panel.controller.results.sweep
     wanted = tilt_measures(sweep.at(sweep.over.values[3]), 1.0)
     assert best["kl"][-1] == wanted["kl"] and best["reward"][-1] == wanted["reward"]
-    assert np.array_equal(panel.scatter.lines[OPTIMUM].y, best["kl"])
+    assert np.array_equal(panel.views.kl.lines[OPTIMUM].y, best["kl"])
     panel.run.back.click()
     rest(driver, panel)
     assert not panel.controller.results.has_optimum()
@@ -256,14 +256,14 @@ def test_cancelling_keeps_what_was_done(driver: Driver, panel: KlOverBetaPanel) 
 def test_a_sweep_of_other_settings_is_dimmed_until_it_is_swept_again(driver: Driver, panel: KlOverBetaPanel) -> None:
     driver.program.workspace.editing.edit({"objective.beta": 0.3, "seed": 5}, "Change what is swept")
     driver.settle()
-    assert panel.scatter.frame.opacity() == 1
+    assert panel.views.kl.frame.opacity() == 1
     driver.program.workspace.editing.edit({"optimizer.learning_rate": 0.1}, "Change something else")
     driver.settle()
-    assert panel.scatter.frame.opacity() < 1 and "“Learning rate”" in panel.run.says.text()
+    assert panel.views.kl.frame.opacity() < 1 and "“Learning rate”" in panel.run.says.text()
     panel.choices.sweep.click()
     rest(driver, panel)
     driver.settle()
-    assert panel.scatter.frame.opacity() == 1
+    assert panel.views.kl.frame.opacity() == 1
     assert panel.controller.sweep is not None and panel.controller.sweep.base.optimizer.learning_rate == 0.1
 
 
@@ -389,7 +389,7 @@ def test_real_runs_lie_beside_the_sweep_in_picture_and_table(
     driver.qtbot.waitUntil(lambda: panel.real is not None)
     driver.settle()
     place = panel.selection.grid.at([0.2])[0]
-    for chart, measure in ((panel.scatter, "kl_estimate"), (panel.views.reward, "reward_mean")):
+    for chart, measure in ((panel.views.kl, "kl_estimate"), (panel.views.reward, "reward_mean")):
         marks = next(points for points in chart.picture.points if points.name == "real")
         np.testing.assert_array_equal(marks.x, [place, place])
         np.testing.assert_array_equal(marks.y, [last[measure]] * 2)
@@ -405,8 +405,8 @@ def test_real_runs_lie_beside_the_sweep_in_picture_and_table(
     assert "3 runs trained by TRL" in told and "1 of them" in told
     panel.choices.real.click()
     driver.settle()
-    assert panel.real is None and all(points.name != "real" for points in panel.scatter.picture.points)
-    assert panel.scatter.picture.table()[0][0].title != "Runs"
+    assert panel.real is None and all(points.name != "real" for points in panel.views.kl.picture.points)
+    assert panel.views.kl.picture.table()[0][0].title != "Runs"
 
 
 def test_a_folder_without_such_runs_is_said(panel: KlOverBetaPanel, driver: Driver, tmp_path: Path) -> None:

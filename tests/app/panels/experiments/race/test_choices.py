@@ -10,7 +10,7 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from app.experiments.race.preset_menu import PresetMenu
+from app.experiments.race.choices import PresetMenu
 from app.widgets.wrap import Wrap
 from grpo_core.experiments.race import SIX
 

@@ -13,13 +13,11 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from app.experiments.race.looks import LOOKS, look
-from app.experiments.race.measures import MEASURES, scale_of
-from app.experiments.race.picture import SEED, race_picture
+from app.experiments.race.picture import MEASURES, SEED, race_picture, scale_of
 from app.plotting.line_chart import LineChart
 from app.theme.tokens import THEMES, Theme
 from grpo_core.config import PRESETS
-from grpo_core.experiments.digest import OVER_SEEDS
-from grpo_core.experiments.race import SIX
+from grpo_core.experiments.race import OVER_SEEDS, SIX
 from tests.app.panels.experiments.race.hands import ALIKE, GRPO, raced
 from tests.app.theme.test_theme import APART, EYES, seen
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.experiments.sweep.grid_axis import GridAxis, grid_of
-from app.experiments.sweep.plan import BETA, ESTIMATOR, GRIDS, Swept
+from app.experiments.sweep.plan import BETA, ESTIMATOR, GRIDS, GridAxis, Swept, grid_of
 from grpo_core.errors import SettingsError
 
 

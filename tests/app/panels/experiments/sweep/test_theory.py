@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.experiments.sweep import theory
+from app.experiments.sweep import results
 from grpo_core.config import PRESETS, Settings
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.sweep import ESTIMATORS, RIGHT_PULL, has_optimum, why_no_optimum
@@ -15,7 +15,7 @@ from grpo_core.surrogates import SURROGATES, Ratio
 
 def test_that_the_kl_is_in_the_reward_is_no_reason_to_know_no_optimum() -> None:
     known = Settings().replace(
-        {**theory.KNOWN, "objective.kl": "k3", "objective.kl_in": "reward", "objective.beta": 0.5}
+        {**results.KNOWN, "objective.kl": "k3", "objective.kl_in": "reward", "objective.beta": 0.5}
     )
     assert why_no_optimum(known) == "" and has_optimum(known)
     critic = known.replace({"learner.critic": True, "objective.baseline": "given"})
@@ -26,9 +26,9 @@ def variants() -> Iterator[Settings]:
     base = Settings()
     for preset in PRESETS.values():
         settings = preset.applied_to(base.replace({"objective.beta": 0.5}))
-        pulls = {**theory.KNOWN, "objective.entropy_bonus": 0.1}
-        behind = {**theory.KNOWN, "learner.staleness": 2}
-        for change in ({}, {"learner.mu": 1}, theory.KNOWN, pulls, behind):
+        pulls = {**results.KNOWN, "objective.entropy_bonus": 0.1}
+        behind = {**results.KNOWN, "learner.staleness": 2}
+        for change in ({}, {"learner.mu": 1}, results.KNOWN, pulls, behind):
             for estimator in ESTIMATORS.values():
                 yield settings.replace({**estimator, **change, "objective.beta": 0.5})
 
@@ -51,7 +51,7 @@ def test_a_reason_is_given_exactly_where_theory_has_no_optimum() -> None:
 
 @pytest.mark.parametrize("name", ["kl", "kl_in"])
 def test_no_reason_is_given_for_a_word_that_nobody_knows(name: str) -> None:
-    settings = Settings().replace({**theory.KNOWN, "objective.beta": 0.5, "learner.mu": 1})
+    settings = Settings().replace({**results.KNOWN, "objective.beta": 0.5, "learner.mu": 1})
     object.__setattr__(settings.objective, name, "unheard of")
     with pytest.raises((KeyError, SettingsError), match="unheard of"):
         why_no_optimum(settings)
