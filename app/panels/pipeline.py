@@ -10,8 +10,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from app.boxes import across, down
 from app.clock import Timer
-from app.formula.difference import changed_terms, is_another_formula, shorter_terms
-from app.formula.objective_terms import objective_terms
+from app.formula.objective_terms import changed_terms, is_another_formula, objective_terms, shorter_terms
 from app.formula.term_strip import TermStrip
 from app.plotting.numbers import brief, summed
 from app.theme.labels import Label

@@ -8,8 +8,7 @@ from PySide6.QtWidgets import QPushButton, QStackedLayout, QWidget
 
 from app.boxes import across, down
 from app.panels.policy_chart import LEGEND, LEGEND_WITH_EARLIER, TITLE, Guess, show_policy
-from app.panels.policy_data import PolicyPicture, earlier_ends, picture
-from app.panels.policy_words import stage_sentence
+from app.panels.policy_data import PolicyPicture, earlier_ends, picture, stage_sentence
 from app.plotting.bar_chart import BarChart
 from app.plotting.twin_stack import TwinStack
 from app.theme.labels import EmptyLabel

@@ -7,7 +7,7 @@ from typing import Any
 
 from app.plotting.numbers import residues, shown
 from app.plotting.table_model import Column
-from app.token_grid.white_space import visible_text
+from app.token_grid.cells import visible_text
 from app.workspace.cursor import Stage
 from grpo_core import step_table
 from grpo_core.explain import Numbers, Quantity

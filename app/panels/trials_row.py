@@ -1,7 +1,11 @@
-"""The row of trials above the training history: this run, its repeats, earlier runs, and a button for repeats."""
+"""The trials of the training history, as a row of chips with a button for repeats, and as a table.
+
+They are this run, its repeats and earlier runs.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -15,12 +19,15 @@ from app.experiments.repeats import COUNT, PINNED, RepeatResults
 from app.jobs.computed_on import ComputedOn
 from app.panels.trial_chips import ChipRow, TrialChip
 from app.plotting.numbers import shown
+from app.plotting.table_model import Column
 from app.theme.labels import Label, plain_tip, wrapped_tip
 from app.theme.sourced import SourcedText
 from app.workspace.run_handle import RunHandle
-from app.workspace.trials import MOST, Trial, likeliest
+from app.workspace.trials import HALF, MOST, Trial, differences, likeliest
 from app.workspace.view import View
-from grpo_core.text import plural, tr
+from grpo_core.config import Settings
+from grpo_core.metrics import METRICS
+from grpo_core.text import listed, plural, tr
 
 LINE = 28
 """Height in pixels at 100 % of the chips, and maximum height of the sentence."""
@@ -245,3 +252,55 @@ def trial_tip(trial: Trial) -> str:
         "the visited places, is past 0.5. A click shows or hides its lines, a double click or Return opens it.",
         trial.updates,
     ).format(title=trial.run.title, updates=trial.updates)
+
+
+LAST = ("reward_mean", "max_prob", "kl", "entropy")
+"""Series whose last value is shown in a column."""
+COLUMNS = (
+    Column("run", tr("Run", "noun"), chars=16, kind="text"),
+    Column("seed", tr("Seed"), chars=6, decimals=0),
+    Column("differs", tr("Differs in"), chars=14, kind="text"),
+    Column(
+        "past_half",
+        tr("π > {half:g} at").format(half=HALF),
+        chars=9,
+        decimals=0,
+        help=tr("The first update after which the largest probability, averaged over the visited places, is past 0.5."),
+    ),
+    Column("updates", tr("Updates"), chars=8, decimals=0),
+    *(Column(name, METRICS[name].title, chars=12, unit=METRICS[name].unit, help=METRICS[name].help) for name in LAST),
+)
+
+
+def trial_rows(
+    run: RunHandle, past_half: int | None, trials: tuple[Trial, ...], repeats: Sequence[RepeatResults]
+) -> list[list[object]]:
+    """Return the rows: ``run``, then ``trials``, newest first, then all ``repeats``, newest first, by their seeds."""
+    rows = [_row(run, tr("this run"), "", past_half)]
+    rows += [_row(one.run, one.run.title, _words(one.differs), one.past_half) for one in reversed(trials)]
+    here = run.changes[-1][1]
+    return rows + [row for batch in reversed(repeats) if batch.count for row in _repeats(batch, here)]
+
+
+def _words(differs: tuple[str, ...]) -> str:
+    return listed(differs) or tr("nothing but the seed")
+
+
+def _row(run: RunHandle, title: str, differs: str, past_half: int | None) -> list[object]:
+    last = [run.series[name].last if len(run.series[name]) else None for name in LAST]
+    return [title, run.origin.settings.seed, differs, past_half, run.head, *last]
+
+
+def _repeats(repeats: RepeatResults, here: Settings) -> list[list[object]]:
+    past, differs = repeats.past_half, _words(differences(repeats.settings, here))
+    return [
+        [
+            tr("repeat"),
+            seed,
+            differs,
+            int(past[place]) if np.isfinite(past[place]) else None,
+            repeats.count,
+            *(float(repeats.series[name][-1, place]) for name in LAST),
+        ]
+        for place, seed in enumerate(repeats.seeds)
+    ]

@@ -13,6 +13,16 @@ from PySide6.QtGui import QBrush, QFontMetricsF, QPainter, QPen, QStaticText, QT
 from app.theme.tokens import Theme
 from app.token_grid.tints import strength
 
+
+@lru_cache(maxsize=1 << 17)
+def visible_text(token: str) -> str:
+    """Return the text of ``token`` on one line, with symbols for line breaks, tabs, and the spaces at its ends."""
+    if token.strip(" ") == token and token.isprintable():
+        return token
+    plain = token.replace("\r", "␍").replace("\n", "⏎").replace("\t", "⇥")
+    return plain.replace(" ", "·") if plain.strip(" ") != plain else plain
+
+
 LEVELS = 32
 BETWEEN = 14.0
 """Pixels between two columns of notes."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from app.plotting.numbers import shown
-from app.token_grid.cells import Note
+from app.token_grid.cells import Note, visible_text
 from app.token_grid.grid import TokenRows
 from app.token_grid.terms import marked
 from app.token_grid.tints import Tint
 from app.token_grid.token_film import advantage_bars
-from app.token_grid.white_space import visible_text
 from app.workspace import answers
 from app.workspace.step_view import StepView, advantage_of
 from grpo_core.text import tr

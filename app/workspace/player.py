@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -15,13 +15,29 @@ from PySide6.QtCore import QObject, Signal, Slot
 from app.clock import Timer
 from app.training.controller import Controller, State
 from app.workspace.cursor import Cursor, Stage
-from app.workspace.film import stage_film, update_film
-from app.workspace.film_clock import FilmClock
+from app.workspace.film import FilmClock, stage_film, update_film
 from app.workspace.run_handle import RunHandle
-from app.workspace.tempo import BANDIT, LANGUAGE
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
 from grpo_core.progress import Progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tempo:
+    """The tempo of one kind of run.
+
+    Attributes:
+        speed: updates per second; None for as many as possible.
+        length: number of updates after which a run stops automatically; None for no limit.
+    """
+
+    speed: float | None
+    length: int | None
+
+
+BANDIT, LANGUAGE = Tempo(speed=5.0, length=200), Tempo(speed=2.0, length=150)
+"""Defaults. Both kinds solve their tasks within seconds, so they are slowed down until the user wants them faster."""
+
 
 STAGED_SPEED = 2.0
 """Maximum number of updates per second at which the stages of an update are played one after another."""

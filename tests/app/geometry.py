@@ -25,7 +25,7 @@ from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
 from app.theme.labels import plain_tip
 from app.theme.painted_text import PaintedText
-from app.token_grid.legend import TintLegend
+from app.token_grid.tints import TintLegend
 from app.widgets.panel import Panel, in_window
 from tests.app.painted import painted_words
 

@@ -10,7 +10,7 @@ from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QFrame, QMenu, QPushButton, QWidget
 
 from app.boxes import down
-from app.panels.controls.row import Row
+from app.panels.controls.rows import Row
 from app.theme.labels import Label
 from app.theme.reasons import allow
 from app.workspace.editing import Editing

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QWidget
 from app.theme.labels import plain_tip
 from app.theme.sourced import Sourced
 from app.theme.tokens import Theme
-from app.workspace.right_share import RightShare
+from app.workspace.evolution import RightShare
 from grpo_core.text import tr
 
 WIDE, HIGH, LINE = 152, 92, 17

@@ -17,8 +17,7 @@ from app.theme.painted_text import PaintedText
 from app.theme.tokens import Theme
 from app.widgets.panel import Panel
 from app.workspace.answers import GLYPHS, watched
-from app.workspace.evolution import Change, Evolution, Turn, answers_before_training
-from app.workspace.right_share import GREEDY, SAMPLED, RightShare
+from app.workspace.evolution import GREEDY, SAMPLED, Change, Evolution, RightShare, Turn, answers_before_training
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
 from app.workspace.workspace import Workspace

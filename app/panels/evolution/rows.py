@@ -6,8 +6,7 @@ from PySide6.QtCore import QPointF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from app.panels.evolution.geometry import CAPTION, LEAST, Geometry, axis_end
-from app.panels.evolution.row_painter import RowPainter, RowsPicture
+from app.panels.evolution.row_painter import CAPTION, LEAST, Geometry, RowPainter, RowsPicture, axis_end
 from app.theme.labels import plain_tip
 from app.theme.tokens import Theme
 from grpo_core.text import tr

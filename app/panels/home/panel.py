@@ -11,8 +11,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.boxes import across, down, plain_scroll_area
 from app.jobs.runner import Runner
-from app.panels.home.card import RunCard
-from app.panels.home.door import DoorButton
+from app.panels.home.buttons import DoorButton, RunCard
 from app.panels.home.previews import Previews, previews
 from app.theme.labels import Label
 from app.widgets.door import Door

@@ -9,16 +9,14 @@ from PySide6.QtWidgets import QPushButton, QStackedLayout, QWidget
 
 from app.boxes import across, divided, down
 from app.panels.tokens.being_written import BeingWritten
-from app.panels.tokens.choices import TokenChoices
+from app.panels.tokens.choices import PromptLine, TokenChoices
 from app.panels.tokens.detail import TokenDetail
-from app.panels.tokens.prompt_line import PromptLine
 from app.theme.labels import EmptyLabel, Label
 from app.theme.painted_text import PaintedText
 from app.token_grid.grid import TokenGrid, TokenRows
-from app.token_grid.legend import TintLegend
 from app.token_grid.rows import rows_of
 from app.token_grid.terms import kl_share
-from app.token_grid.tints import DEFAULT, TINTS
+from app.token_grid.tints import DEFAULT, TINTS, TintLegend
 from app.token_grid.token_film import moment, stage_sentence
 from app.widgets.panel import Panel
 from app.workspace.cursor import Cursor, Stage

@@ -12,12 +12,11 @@ from PySide6.QtWidgets import QStackedWidget, QWidget
 from app.boxes import down
 from app.panels.what_if.policies import PolicyPair
 from app.panels.what_if.question import WhatIfPicture
-from app.panels.what_if.samples import PAIRS, SampleTable
+from app.panels.what_if.tables import PAIRS, SampleTable
 from app.panels.what_if.tokens import PairGrid, pairs_of, scale_of
 from app.theme.labels import EmptyLabel
 from app.token_grid.grid import TokenRows
-from app.token_grid.legend import TintLegend
-from app.token_grid.tints import TINTS
+from app.token_grid.tints import TINTS, TintLegend
 from app.workspace.place_shown import place_selected
 from app.workspace.view import View
 from app.workspace.workspace import Workspace

@@ -11,10 +11,9 @@ from PySide6.QtWidgets import QStackedLayout, QWidget
 
 from app.boxes import divided, down, plain_scroll_area
 from app.jobs.runner import Poll, Runner
-from app.panels.what_if import numbers
+from app.panels.what_if import tables
 from app.panels.what_if.batch_view import BatchView
-from app.panels.what_if.editor import SettingsEditor
-from app.panels.what_if.header import WhatIfHeader
+from app.panels.what_if.header import SettingsEditor, WhatIfHeader
 from app.panels.what_if.question import WhatIfPicture, WhatIfQuestion
 from app.panels.what_if.tokens import offered
 from app.panels.what_if.what_if_words import description, differing, headline
@@ -113,7 +112,7 @@ class WhatIfPanel(Panel):
             self.picture = None
             return
         self.table.set_look(view.theme, view.scale)
-        self.table.set_columns(numbers.COLUMNS)
+        self.table.set_columns(tables.COLUMNS)
         self._share_out(view.scale)
         self.notes.setFont(view.theme.font("body", view.scale))
         lines = 3 if self.height() > 250 * view.scale else 2
@@ -173,7 +172,7 @@ class WhatIfPanel(Panel):
         self.tint_name = self.tint_name if self.tint_name in tints else tints[0]
         self.header.show_views(shows, here, tints, self.tint_name)
         self._show_model_button(picture.step, needed=not w.other.step.scored_after)
-        numbers.fill(self.table, picture)
+        tables.fill(self.table, picture)
         self.table.set_summary(self.summary(view))
         self._show_parts(here)
         if here != "numbers":
@@ -222,7 +221,7 @@ class WhatIfPanel(Panel):
         batch, with the differing settings visible; in a narrow, short panel only one of them is shown. The user can
         move the splitter.
         """
-        table, space = numbers.width_of(self.table), self.split.size()
+        table, space = tables.width_of(self.table), self.split.size()
         above = False
         if space.width() >= table + BESIDE * scale:
             self._arranged = "beside"

@@ -12,7 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QScrollArea
 
 from app.panel_registry import PIPELINE, TOKEN_INSPECTOR
-from app.panels.tokens.alternatives import alternatives
+from app.panels.tokens.detail import alternatives
 from app.panels.tokens.panel import TokenInspectorPanel
 from app.token_grid.grid import flow
 from app.token_grid.rows import rows_of

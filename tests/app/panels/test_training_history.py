@@ -16,7 +16,7 @@ from app.experiments.repeats import COUNT, FEWEST
 from app.panel_registry import POLICY_BARS, TRAINING_HISTORY
 from app.panels.history_chart import NATS, OTHER, UNIT, HistoryChart
 from app.panels.training_history import PLOT_HEIGHT
-from app.panels.trials_table import COLUMNS
+from app.panels.trials_row import COLUMNS
 from app.plotting.ghost_lines import GhostLines
 from grpo_core.experiments.repeats import SERIES
 from grpo_core.metrics import METRICS
