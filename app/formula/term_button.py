@@ -117,14 +117,6 @@ class TermButton(QAbstractButton):
             ascent, descent = body.ascent(), small.pixelSize() * 0.5
         return wide + 2 * self.side, ascent, descent
 
-    def ascent(self) -> float:
-        """Return the extent of the term above the baseline."""
-        return self.measured()[1]
-
-    def descent(self) -> float:
-        """Return the extent of the term below the baseline, without its value."""
-        return self.measured()[2]
-
     def explain_current(self) -> None:
         self.click()
 

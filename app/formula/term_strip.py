@@ -147,8 +147,8 @@ class TermStrip(QWidget):
         """Return the height of the pieces in lines of ``width``. If ``move``, also place them."""
         if not self.buttons:
             return 0
-        ascent = max(button.ascent() for button in self.buttons) + 3 * self.factor
-        below = max(button.descent() for button in self.buttons)
+        _, ascents, descents = zip(*(button.measured() for button in self.buttons), strict=True)
+        ascent, below = max(ascents) + 3 * self.factor, max(descents)
         valued = any(button.term.key for button in self.buttons)
         line = QFontMetricsF(self.buttons[0].small).height()
         words = line if valued and self._worded else 0.0

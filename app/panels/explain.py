@@ -7,11 +7,9 @@ from functools import partial
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import (
-    QFrame,
     QGridLayout,
     QHBoxLayout,
     QPushButton,
-    QScrollArea,
     QSizePolicy,
     QStyle,
     QStyleOptionButton,
@@ -20,12 +18,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.boxes import down
+from app.boxes import down, plain_scroll_area
 from app.formula.formula_label import FormulaLabel
 from app.plotting.numbers import full, shown
 from app.theme.labels import Label, plain_tip, wrapped_tip
 from app.widgets.panel import Panel
-from app.workspace.explained import same_kind
+from app.workspace.cursor import same_kind
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
@@ -87,8 +85,7 @@ class ExplainPanel(Panel):
         top = QHBoxLayout()
         top.addWidget(self.heading, 1)
         top.addWidget(self.back, 0, Qt.AlignmentFlag.AlignTop)
-        inside = self._inside = QWidget()
-        down(
+        self._inside = down(
             top,
             self.formula,
             self.values,
@@ -99,23 +96,17 @@ class ExplainPanel(Panel):
             self.inputs,
             self.source,
             None,
-            on=inside,
             margins=12,
             spacing=8,
         )
-        scroll = QScrollArea()
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setWidgetResizable(True)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroll.setWidget(inside)
+        scroll = plain_scroll_area(self._inside)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
         down(scroll, on=self, margins=0)
 
     @property
     def content_height(self) -> int:
         """Height in pixels of the explanation at the panel's width."""
-        inside = self._inside.layout()
-        assert inside is not None
-        width = max(self.width(), 100)
+        inside, width = self._inside, max(self.width(), 100)
         return inside.totalHeightForWidth(width) if inside.hasHeightForWidth() else inside.sizeHint().height()
 
     def focus_inputs(self) -> None:

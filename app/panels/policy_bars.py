@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QPushButton, QStackedLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
-from app.boxes import across, down
+from app.boxes import across, down, stacked
 from app.panels.policy_chart import LEGEND, LEGEND_WITH_EARLIER, TITLE, Guess, show_policy
 from app.panels.policy_data import PolicyPicture, earlier_ends, picture, stage_sentence
 from app.plotting.bar_chart import BarChart
@@ -67,17 +67,11 @@ class PolicyBarsPanel(Panel):
         self.paired = toggle(tr("Pairs"), tip, quiet=True)
         self.paired.toggled.connect(self.redraw)
         self.twin.add_to_header(self.paired, last=True)
-        self._stack = QStackedLayout(self)
-        self._stack.addWidget(self.twin)
-        self._stack.addWidget(self._build_empty())
-
-    def _build_empty(self) -> QWidget:
         self.empty = EmptyLabel(NO_BARS)
         self.completions = QPushButton(tr("Show completions"))
         self.completions.clicked.connect(self.completions_wanted)
-        inside = QWidget()
-        down(None, self.empty, across(None, self.completions, None), None, on=inside)
-        return inside
+        empty = down(None, self.empty, across(None, self.completions, None), None)
+        self._stack = stacked(self.twin, empty, on=self)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 

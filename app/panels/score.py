@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QLineEdit, QPushButton, QStackedLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
 
-from app.boxes import across, down
+from app.boxes import across, down, stacked
 from app.panels.placed_strip import PlacedStrip
 from app.theme.labels import EmptyLabel, Label
 from app.theme.reasons import allow
@@ -75,17 +75,11 @@ class ScorePanel(Panel):
         """The update whose prompts are offered while the user types, even if the run continues, and the ID of its
         run.
         """
-        self._stack = QStackedLayout(self)
-        self._stack.addWidget(self._build())
-        self._stack.addWidget(self.empty)
+        row = across(self.prompt, (self.field, 1), self.button, spacing=8)
+        content = down(row, (self.strip, 1), self.status, margins=(12, 8, 12, 8), spacing=8)
+        self._stack = stacked(content, self.empty, on=self)
         workspace.answered.connect(self._on_answered)
         workspace.refused.connect(self._on_refused)
-
-    def _build(self) -> QWidget:
-        inside = QWidget()
-        row = across(self.prompt, (self.field, 1), self.button, spacing=8)
-        down(row, (self.strip, 1), self.status, on=inside, margins=(12, 8, 12, 8), spacing=8)
-        return inside
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
@@ -166,7 +160,7 @@ class ScorePanel(Panel):
         self._forget()
         self.submission = Submission(question=question, step=step, run=view.run.id)
         self._show_status(tr("Asking the model as it was before this update…"))
-        self.workspace.ask(question)
+        self.workspace.asked.emit(question)
         self.redraw()
 
     def _known(self, text: str) -> bool:

@@ -84,7 +84,6 @@ class SeriesChoice(QWidget):
             self.fit()
 
     def _build_boxes(self) -> QScrollArea:
-        inside = QWidget()
         for name in (*UNIT, *NATS, *OTHER):
             box = QCheckBox(METRICS[name].short)
             box.setChecked(name in SHOWN)
@@ -92,10 +91,9 @@ class SeriesChoice(QWidget):
             box.setAccessibleName(tr("Show {title}").format(title=METRICS[name].title))
             box.toggled.connect(self.changed)
             self.boxes[name] = box
-        across(*self.boxes.values(), None, on=inside, margins=(12, 0, 12, 0), spacing=SPACING)
-        area = plain_scroll_area(inside, bars=False)
-        self._area, self._inside = area, inside
-        return area
+        self._inside = across(*self.boxes.values(), None, margins=(12, 0, 12, 0), spacing=SPACING)
+        self._area = plain_scroll_area(self._inside, bars=False)
+        return self._area
 
     def _build_buttons(self) -> None:
         self.more = QToolButton()

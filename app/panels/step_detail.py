@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from PySide6.QtCore import QRect, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
-from PySide6.QtWidgets import QSizePolicy, QStackedLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.boxes import across, down
+from app.boxes import across, down, stacked
 from app.panels.step_columns import KEPT, UNTIL, columns_shown, summed, sums, table_column, values_shown, widest_sums
 from app.plotting import numbers
 from app.plotting.numbers import shown
@@ -166,12 +166,9 @@ class StepDetailPanel(Panel):
         label.setBuddy(self.passes)  # hidden together with the box in pictures without controls
         self._top = across(label, self.passes, None, self.wider, margins=(12, 4, 12, 4), spacing=6)
         self._below = across(self.foot)
-        full = QWidget()
-        self._column = down(self._top, (self.table, 1), self.sums, self._below, on=full, margins=0, spacing=0)
+        self._column = down(self._top, (self.table, 1), self.sums, self._below, margins=0, spacing=0)
         self._column.addStretch(0)
-        self._stack = QStackedLayout(self)
-        self._stack.addWidget(full)
-        self._stack.addWidget(self.empty)
+        self._stack = stacked(self._column, self.empty, on=self)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 

@@ -119,16 +119,16 @@ class TrialsRow(QWidget):
                 parts, then a second line of chips is hidden, then all sentences, then the row.
         """
         run = view.run
-        held = held_out(run) if run.origin.settings.is_language else None
+        own = reached_text(tr("this run"), run, past_half, likeliest(run, past_half)) or tr("this run")
         here, lines = run.changes[-1][1], int(space // (LINE * view.scale))
         batch = repeats, *((repeats.count, repeats.note) if repeats is not None else ())
-        stamp = (run, view.trials, past_half, held, here, batch, pinned, busy, drawn, view.theme, view.scale, lines)
+        stamp = (run, view.trials, own, here, batch, pinned, busy, drawn, view.theme, view.scale, lines)
         if stamp == self._shown:
             return
         self._shown = stamp
         self.setVisible(not run.is_recorded and lines >= 1)
         self._apply_style(view)
-        self.own.show_trial(own_text(run, past_half, held), OWN, run, shown=True)
+        self.own.show_trial(own, OWN, run, shown=True)
         whole = ""
         if repeats is not None:
             text = repeats.title(here) if not repeats.count else f"{repeats.title(here)}: {repeats.numbers}"
@@ -213,35 +213,28 @@ def held_out(run: RunHandle) -> tuple[float, int] | None:
     return (float(values[known[-1]]), int(known[-1]) + 1) if known.size else None
 
 
-def own_text(run: RunHandle, past_half: int | None, held: tuple[float, int] | None) -> str:
+def reached_text(name: str, run: RunHandle, past_half: int | None, action: str) -> str:
+    """Return ``name`` with what ``run`` has reached: the last held-out share of a language model, or the update
+    ``past_half`` after which one action had most of the probability. Empty if it has reached neither.
+    """
+    held = held_out(run) if run.origin.settings.is_language else None
     if held is not None:
-        return tr("this run: held-out {share} at {update}").format(share=shown(held[0], 2), update=held[1])
+        text = tr("{name}: held-out {share} at {update}")
+        return text.format(name=name, share=shown(held[0], 2), update=held[1])
     if past_half is None:
-        return tr("this run")
-    action = likeliest(run, past_half)
-    if not action:
-        return tr("this run: max π > 0.5 at {update}").format(update=past_half)
-    return tr("this run: π({action}) > 0.5 at {update}").format(action=action, update=past_half)
+        return ""
+    text = tr("{name}: π({action}) > 0.5 at {update}") if action else tr("{name}: max π > 0.5 at {update}")
+    return text.format(name=name, action=action, update=past_half)
 
 
 def trial_text(trial: Trial) -> str:
-    """Return the label of the chip for an earlier run, with when one action first had most of the probability."""
-    held = held_out(trial.run) if trial.run.origin.settings.is_language else None
-    if held is not None:
-        return tr("{name}: held-out {share} at {update}").format(
-            name=trial.name, share=shown(held[0], 2), update=held[1]
-        )
+    """Return the label of the chip for an earlier run."""
     if trial.run.origin.settings.is_language:
-        return plural("{name}: {updates} update", "{name}: {updates} updates", trial.updates).format(
-            name=trial.name, updates=trial.updates
-        )
-    if trial.past_half is None:
-        return tr("{name}: π below 0.5").format(name=trial.name)
-    if not trial.action:
-        return tr("{name}: max π > 0.5 at {update}").format(name=trial.name, update=trial.past_half)
-    return tr("{name}: π({action}) > 0.5 at {update}").format(
-        name=trial.name, action=trial.action, update=trial.past_half
-    )
+        text = plural("{name}: {updates} update", "{name}: {updates} updates", trial.updates)
+    else:
+        text = tr("{name}: π below 0.5")
+    reached = reached_text(trial.name, trial.run, trial.past_half, trial.action)
+    return reached or text.format(name=trial.name, updates=trial.updates)
 
 
 def trial_tip(trial: Trial) -> str:

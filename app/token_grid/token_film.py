@@ -15,8 +15,8 @@ import numpy as np
 from app.plotting.numbers import shown
 from app.workspace import answers
 from app.workspace.cursor import Cursor, Stage
-from app.workspace.place_shown import fork_of
 from app.workspace.step_view import StepView
+from app.workspace.view import fork_of
 from grpo_core.bandit.gradient import needs_distributions
 from grpo_core.evaluated_step import total
 from grpo_core.reasons.normalized import normalized, normalized_words

@@ -6,7 +6,7 @@ A clock moves the cursor through it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
@@ -36,29 +36,20 @@ def eased(share: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
-    """One stage of the film, or one pass of the last stage, with its duration in seconds."""
-
-    stage: Stage
-    passed: int
-    seconds: float
-
-
-@dataclass(frozen=True, kw_only=True)
 class Film:
-    """A sequence of parts.
+    """A sequence of stages, and of passes of the last stage.
 
     Attributes:
+        parts: the end of each stage or pass, and its duration in seconds.
         whole: whether the film covers the entire update, which is fully revealed at its end, rather than one stage.
     """
 
-    step: int
-    parts: tuple[Part, ...]
+    parts: tuple[tuple[Cursor, float], ...]
     whole: bool
 
     @property
     def seconds(self) -> float:
-        return sum(part.seconds for part in self.parts)
+        return sum(seconds for _, seconds in self.parts)
 
     @property
     def quick(self) -> bool:
@@ -67,11 +58,11 @@ class Film:
 
     def at(self, seconds: float) -> Cursor:
         """Return the cursor at ``seconds`` into the film, or at its end if the film is shorter."""
-        for part in self.parts:
-            if seconds < part.seconds:
-                return _cursor(self.step, part, max(seconds / part.seconds, 0.0))
-            seconds -= part.seconds
-        return _cursor(self.step, self.parts[-1], 1.0)
+        for end, duration in self.parts:
+            if seconds < duration:
+                return replace(end, progress=max(seconds / duration, 0.0))
+            seconds -= duration
+        return self.parts[-1][0]
 
 
 def update_film(step: int, passes: int, interval: float) -> Film:
@@ -80,32 +71,21 @@ def update_film(step: int, passes: int, interval: float) -> Film:
     A short film has only three of the stages. An infinite interval gives the usual length, the sum of :data:`SECONDS`.
     """
     stages = tuple(Stage) if interval >= WHOLE else BEATS
-    parts = [part for stage in stages for part in _parts(stage, range(passes))]
-    whole = sum(part.seconds for part in parts)
+    parts = [part for stage in stages for part in _parts(step, stage, range(passes))]
+    whole = sum(seconds for _, seconds in parts)
     speed = min(PLAYED * interval, LONGEST) / whole if math.isfinite(interval) else 1.0
-    return Film(
-        step=step,
-        parts=tuple(Part(stage=part.stage, passed=part.passed, seconds=speed * part.seconds) for part in parts),
-        whole=True,
-    )
+    return Film(parts=tuple((end, speed * seconds) for end, seconds in parts), whole=True)
 
 
 def stage_film(cursor: Cursor, passes: int) -> Film:
     """Return the film of the stage or pass at ``cursor``."""
     shown = range(cursor.pass_of(passes), cursor.pass_of(passes) + 1)
-    seconds = SECONDS[cursor.stage]
-    parts = tuple(Part(stage=part.stage, passed=part.passed, seconds=seconds) for part in _parts(cursor.stage, shown))
-    return Film(step=cursor.step, parts=parts, whole=False)
+    return Film(parts=tuple(_parts(cursor.step, cursor.stage, shown)), whole=False)
 
 
-def _parts(stage: Stage, passes: range) -> list[Part]:
-    if stage is not Stage.UPDATE:
-        return [Part(stage=stage, passed=-1, seconds=SECONDS[stage])]
-    return [Part(stage=stage, passed=n, seconds=SECONDS[stage] / len(passes)) for n in passes]
-
-
-def _cursor(step: int, part: Part, progress: float) -> Cursor:
-    return Cursor(step=step, stage=part.stage, passed=part.passed, progress=progress)
+def _parts(step: int, stage: Stage, passes: range) -> list[tuple[Cursor, float]]:
+    passed = passes if stage is Stage.UPDATE else (-1,)
+    return [(Cursor(step=step, stage=stage, passed=n), SECONDS[stage] / len(passed)) for n in passed]
 
 
 TICK_MS = 33

@@ -292,30 +292,17 @@ class RunHandle:
             self._lineage = Lineage(RunReader.open(self.path), self.path.parent)
         return self._lineage
 
-    @property
-    def on_disk(self) -> int:
-        """Number of the last update in the file.
-
-        Raises:
-            RunFileError: the file cannot be read.
-        """
-        with RunReader.open(self.path) as reader:
-            return reader.last
-
     def rest(self) -> None:
         """Register that the learner has left this run, whose updates are all in its file now."""
-        self.elsewhere = _nowhere
-        with suppress(RunFileError):  # callers that need an update get the error
-            if self.path.exists() and self.on_disk > self.head:
-                self._take_from_file()
-
-    def _take_from_file(self) -> None:
-        head = self.head
-        with RunReader.open(self.path) as reader:
-            self.extend({name: reader.series(name)[head:] for name in METRICS}, reader.last)
-            for step, settings in reader.settings_changes():
-                if step > head:
-                    self.note_settings(step, settings)
+        self.elsewhere, head = _nowhere, self.head
+        if not self.path.exists():
+            return
+        with suppress(RunFileError), RunReader.open(self.path) as reader:  # callers that need an update get the error
+            if reader.last > head:
+                self.extend({name: reader.series(name)[head:] for name in METRICS}, reader.last)
+                for step, settings in reader.settings_changes():
+                    if step > head:
+                        self.note_settings(step, settings)
 
     def close_file(self) -> None:
         """Close the file. It is reopened when a step is needed."""

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.panels.evolution.dial import RightDial
+from app.panels.evolution.head import RightDial
 from app.panels.tokens.detail import TokenDetail
 from app.plotting.bar_chart import BarChart
 from app.plotting.plot import Plot

@@ -127,12 +127,10 @@ class ControlsPanel(Panel):
         self.kind.activated.connect(self._on_kind)
         self.model_note = muted()
         self.read_only_note = muted()
-        inside = QWidget()
-        inside.setObjectName("controlsInside")
         self.restraints = Restraints()
         self.restraints.button.clicked.connect(partial(workspace.editing.restrict, (), ()))
         policy = Label(tr("Policy"), name="section")
-        self._column = down(self.restraints, self.read_only_note, policy, self.kind, on=inside, margins=12, spacing=12)
+        self._column = down(self.restraints, self.read_only_note, policy, self.kind, margins=12, spacing=12)
         self._place(setting_row("task", BanditTask, "landscape"))
         for name in ("problem", "difficulty", "file", "checker"):
             self._place(setting_row("task", LanguageTask, name))
@@ -153,12 +151,10 @@ class ControlsPanel(Panel):
         self.further.rest.clicked.connect(self.all_wanted)
         self._column.addWidget(self.further)
         self._column.addStretch(1)
-        scroll = plain_scroll_area(inside)
-        outer = down(scroll, on=self, margins=0)
-        self._scroll = scroll
+        self._scroll = plain_scroll_area(self._column)
         self.recorded = RecordedSettings()
         self.recorded.hide()
-        outer.addWidget(self.recorded)
+        down(self._scroll, self.recorded, on=self, margins=0)
 
     # -- building ----------------------------------------------------------------------------------------------------
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QListWidget, QListWidgetItem, QPushButton, QStackedLayout, QWidget
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QPushButton, QWidget
 
-from app.boxes import across, divided, down, plain_scroll_area
-from app.panels.evolution.dial import RightDial
+from app.boxes import across, divided, down, plain_scroll_area, stacked
 from app.panels.evolution.evolution_words import story, tally, tally_in_fewer_words, what_to_watch
+from app.panels.evolution.head import RightDial, TaskChips
 from app.panels.evolution.row_painter import RowsPicture
 from app.panels.evolution.rows import EvolutionRows
-from app.panels.evolution.task_chips import TaskChips
 from app.theme.labels import EmptyLabel, Label, plain_tip
 from app.theme.painted_text import PaintedText
 from app.theme.tokens import Theme
@@ -69,28 +68,22 @@ class EvolutionPanel(Panel):
         self.answers.itemActivated.connect(self._on_answer)
         self.answers.itemClicked.connect(self._on_answer)
         self.note = PaintedText("digits", "muted")
-        self._stack = QStackedLayout(self)
-        self._stack.addWidget(self._build())
-        self._stack.addWidget(self._build_empty())
+        self.empty = EmptyLabel()
+        self.make = QPushButton(tr("New language model"))
+        self.make.clicked.connect(self.language_wanted)
+        empty = down(None, self.empty, across(None, self.make, None), None)
+        self._stack = stacked(self._build(), empty, on=self)
         self._head.setVisible(heading)
 
     def _build(self) -> QWidget:
-        self._head, left, self._beside = QWidget(), QWidget(), QWidget()
+        self._head, self._beside = QWidget(), QWidget()
         words = down(self.watch, self.story, None, self.chips, margins=(0, 2, 0, 2), spacing=2)
         self._head_row = across(self.dial, (words, 1), on=self._head, spacing=8)
         self.area = plain_scroll_area(self.rows)
         below = across(self.note, margins=(12, 0, 12, 0))
-        down(self._head, (self.area, 1), below, on=left, margins=(0, 6, 0, 4), spacing=4)
+        left = down(self._head, (self.area, 1), below, margins=(0, 6, 0, 4), spacing=4)
         down(self.heading, (self.answers, 1), on=self._beside, margins=(8, 4, 8, 4))
         return divided((left, 5), (self._beside, 2))
-
-    def _build_empty(self) -> QWidget:
-        inside = QWidget()
-        self.empty = EmptyLabel()
-        self.make = QPushButton(tr("New language model"))
-        self.make.clicked.connect(self.language_wanted)
-        down(None, self.empty, across(None, self.make, None), None, on=inside)
-        return inside
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 

@@ -46,9 +46,8 @@ class RunsPanel(Panel):
         self._runner = Runner(self)
         self._runner.arrived.connect(self._on_read)
         self._runner.ended.connect(self._on_read_ended)
-        inside = QWidget()
         self.column = down(spacing=8)
-        outer = down(self.column, on=inside, margins=(24, 16, 24, 16), spacing=8)
+        outer = down(self.column, margins=(24, 16, 24, 16), spacing=8)
         self._rows = {name: Wrap() for name in ("own", "examples")}
         for name, title in (("own", tr("Your last runs")), ("examples", tr("Recorded examples"))):
             outer.addWidget(Label(title, name="section"))
@@ -58,7 +57,7 @@ class RunsPanel(Panel):
             self._rows[name].setSpacing(8)
             outer.addLayout(self._rows[name])
         outer.addStretch(1)
-        down(plain_scroll_area(inside), on=self, margins=0)
+        down(plain_scroll_area(outer), on=self, margins=0)
 
     def list_runs(self, folder: Path) -> None:
         """Show the runs in ``folder`` from now on. They are read again whenever the panel comes to the front."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QPushButton, QStackedLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
-from app.boxes import across, divided, down
+from app.boxes import across, divided, down, stacked
 from app.panels.tokens.being_written import BeingWritten
 from app.panels.tokens.choices import PromptLine, TokenChoices
 from app.panels.tokens.detail import TokenDetail
@@ -20,9 +20,8 @@ from app.token_grid.tints import DEFAULT, TINTS, TintLegend
 from app.token_grid.token_film import moment, stage_sentence
 from app.widgets.panel import Panel
 from app.workspace.cursor import Cursor, Stage
-from app.workspace.place_shown import place_selected, place_shown
 from app.workspace.step_view import StepView
-from app.workspace.view import View
+from app.workspace.view import View, place_selected, place_shown
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity
 from grpo_core.record import Step
@@ -73,29 +72,18 @@ class TokenInspectorPanel(Panel):
         self.detail.wanted.connect(workspace.explain)
         self.empty = EmptyLabel(NONE_YET, margin=16)
         self.being_written = BeingWritten()
-        self._stack = QStackedLayout()
-        # a widget shown before it has a parent would open as a separate window
-        column = down((self._stack, 1), on=self, margins=0, spacing=0)
-        self._stack.addWidget(self._build())
-        self._stack.addWidget(self._build_empty())
-        column.addWidget(self.being_written)
-
-    def _build_empty(self) -> QWidget:
         self.language = QPushButton(tr("Show a language model"))
         self.language.clicked.connect(self.language_wanted)
         self.compute = QPushButton(tr("Compute an update"))
         self.compute.clicked.connect(self.update_wanted)
-        inside = QWidget()
-        down(None, self.empty, across(None, self.compute, self.language, None), None, on=inside)
-        return inside
-
-    def _build(self) -> QWidget:
-        left, whole = QWidget(), QWidget()
-        down((self.grid, 1), self.legend, self.remark_label, on=left, margins=(8, 0, 8, 8), spacing=8)
+        empty = down(None, self.empty, across(None, self.compute, self.language, None), None)
+        left = down((self.grid, 1), self.legend, self.remark_label, margins=(8, 0, 8, 8), spacing=8)
         split = divided((left, 3), (self.detail, 2))
         sentence = across(self.sentence, margins=(8, 0, 8, 0))
-        down(self.choices, self.prompt_line, sentence, (split, 1), on=whole, margins=(0, 8, 0, 0), spacing=6)
-        return whole
+        content = down(self.choices, self.prompt_line, sentence, (split, 1), margins=(0, 8, 0, 0), spacing=6)
+        above = QWidget()
+        self._stack = stacked(content, empty, on=above)
+        down((above, 1), self.being_written, on=self, margins=0, spacing=0)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 

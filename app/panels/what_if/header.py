@@ -8,9 +8,9 @@ from typing import Any
 
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QComboBox, QFrame, QPushButton, QScrollArea, QToolButton, QWidget
+from PySide6.QtWidgets import QComboBox, QPushButton, QToolButton, QWidget
 
-from app.boxes import down
+from app.boxes import down, plain_scroll_area
 from app.panels.controls.rows import Row, row_for
 from app.panels.what_if.question import AS_IT_RAN
 from app.theme.labels import Label, plain_tip, wrapped_tip
@@ -161,7 +161,7 @@ PATHS = (
 )
 
 
-class SettingsEditor(QScrollArea):
+class SettingsEditor(QWidget):
     """The fields of the settings in one column, one for each of ``PATHS``.
 
     Signals:
@@ -174,19 +174,13 @@ class SettingsEditor(QScrollArea):
         super().__init__(parent)
         self.rows: list[Row] = []
         self._settings = Settings()
-        inside = QWidget()
-        inside.setObjectName("whatIfSettings")
         for path in PATHS:
             about = dataclasses.replace(described_at(path), usual=None)  # no slider, for lack of space
             row = row_for(path, about, self._settings.get(path))
             row.edited.connect(self._on_edited)
             self.rows.append(row)
-        down(*self.rows, None, on=inside, margins=(12, 4, 12, 8), spacing=8)
-        self.setWidget(inside)
-        self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        fields = down(*self.rows, None, margins=(12, 4, 12, 8), spacing=8)
+        down(plain_scroll_area(fields), on=self, margins=0)
 
     def show_settings(self, wanted: Settings, ran: Settings) -> None:
         """Show the settings of the what-if, and mark those that differ from the recorded ones."""

@@ -7,16 +7,14 @@ from functools import partial
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QStackedLayout, QWidget
+from PySide6.QtWidgets import QLayout, QWidget
 
-from app.boxes import divided, down, plain_scroll_area
+from app.boxes import divided, down, plain_scroll_area, stacked
 from app.jobs.runner import Poll, Runner
 from app.panels.what_if import tables
-from app.panels.what_if.batch_view import BatchView
+from app.panels.what_if.batch_view import BatchView, offered
 from app.panels.what_if.header import SettingsEditor, WhatIfHeader
-from app.panels.what_if.question import WhatIfPicture, WhatIfQuestion
-from app.panels.what_if.tokens import offered
-from app.panels.what_if.what_if_words import description, differing, headline
+from app.panels.what_if.question import WhatIfPicture, WhatIfQuestion, description, differing, headline
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import EmptyLabel, Label
 from app.theme.reasons import allow
@@ -82,19 +80,15 @@ class WhatIfPanel(Panel):
         self.notes.setTextFormat(Qt.TextFormat.PlainText)
         self.notes.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.empty = EmptyLabel(margin=16)
-        self._stack = QStackedLayout(self)
-        self._stack.addWidget(self._build())
-        self._stack.addWidget(self.empty)
+        self._stack = stacked(self._build(), self.empty, on=self)
 
-    def _build(self) -> QWidget:
+    def _build(self) -> QLayout:
         self.split = divided(self.editor, self.table, (self.batch, 1))
         self.below = plain_scroll_area(self.notes)
         self.below.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.below.setAccessibleName(tr("What does not change, and what is unknown"))
         self.notes.setContentsMargins(12, 2, 12, 6)
-        whole = QWidget()
-        down(self.header, (self.split, 1), self.below, on=whole, margins=0, spacing=0)
-        return whole
+        return down(self.header, (self.split, 1), self.below, margins=0, spacing=0)
 
     def focus_choice(self) -> None:
         self.header.preset.setFocus(Qt.FocusReason.ShortcutFocusReason)
