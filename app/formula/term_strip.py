@@ -147,8 +147,8 @@ class TermStrip(QWidget):
         """Return the height of the pieces in lines of ``width``. If ``move``, also place them."""
         if not self.buttons:
             return 0
-        _, ascents, descents = zip(*(button.measured() for button in self.buttons), strict=True)
-        ascent, below = max(ascents) + 3 * self.factor, max(descents)
+        ascent = max(button.measured()[1] for button in self.buttons) + 3 * self.factor
+        below = max(button.measured()[2] for button in self.buttons)
         valued = any(button.term.key for button in self.buttons)
         line = QFontMetricsF(self.buttons[0].small).height()
         words = line if valued and self._worded else 0.0

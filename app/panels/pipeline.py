@@ -95,7 +95,7 @@ class PipelinePanel(Panel):
             self.strip.set_terms(objective_terms(settings.objective))
             self.strip.fit(max(self.width() - 20, 200))
         self.strip.set_values(_values(view, *place) if place and not changed else {})
-        self.strip.highlight(_highlighted(view))
+        self.strip.highlight(None if view.quantity is None else view.quantity.name)
         top = max(button.sizeHint().height() for button in self.stages.values())
         below = 0 if unknown else self.strip.heightForWidth(max(self.width() - 20, 200))
         wanted = top + below + 16
@@ -275,8 +275,3 @@ def _place_texts(view: View, place: tuple[int, int] | None) -> tuple[str, ...]:
             else (tr("values of sample {sample}"), tr("sample {sample}"))
         )
     return tuple(pattern.format(sample=place[0] + 1, token=place[1] + 1) for pattern in patterns)
-
-
-def _highlighted(view: View) -> str | None:
-    name = view.quantity.name if view.quantity is not None else None
-    return {"gradient": None, "token_loss": None}.get(name, name) if name else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QPushButton, QWidget
@@ -50,8 +52,7 @@ class PolicyBarsPanel(Panel):
         self._picture: PolicyPicture | None = None
         self._guess: Guess | None = None
         self._rewards: tuple[object, np.ndarray | None] | None = None
-        self._earlier: tuple[object, ...] = ()
-        self._ends: tuple[tuple[str, ...], tuple[np.ndarray, ...]] = (), ()
+        self._earlier_ends = lru_cache(maxsize=1)(earlier_ends)  # the chart compares them by identity
         self.choice = CalmBox()
         self.choice.setAccessibleName(tr("Context", "of an action"))
         self.choice.activated.connect(self._on_context)
@@ -83,8 +84,7 @@ class PolicyBarsPanel(Panel):
             return
         self._fill_contexts(view)
         cursor = view.cursor
-        self._find_ends(view)
-        names, ends = self._ends
+        names, ends = self._earlier_ends(view.trials, self.context, len(view.run.origin.vocabulary))
         self._picture = shown = picture(
             view.step,
             self.context,
@@ -125,12 +125,6 @@ class PolicyBarsPanel(Panel):
         self.context = min(self.context, max(len(names) - 1, 0))
         fill(self.choice, names, self.context)
         self.choice.setVisible(len(names) > 1)
-
-    def _find_ends(self, view: View) -> None:
-        """Find the final policies of earlier runs, if they have changed. Otherwise they stay the same object."""
-        stamp = (view.trials, self.context, len(view.run.origin.vocabulary))
-        if stamp != self._earlier:
-            self._earlier, self._ends = stamp, earlier_ends(*stamp)
 
     def _action_rewards(self, view: View) -> np.ndarray | None:
         """Return the rewards under the settings of the update shown, or at the head under those of the next one."""

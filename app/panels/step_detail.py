@@ -9,7 +9,17 @@ from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, Q
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.boxes import across, down, stacked
-from app.panels.step_columns import KEPT, UNTIL, columns_shown, summed, sums, table_column, values_shown, widest_sums
+from app.panels.step_columns import (
+    KEPT,
+    UNTIL,
+    columns_shown,
+    place_of,
+    summed,
+    sums,
+    table_column,
+    values_shown,
+    widest_sums,
+)
 from app.plotting import numbers
 from app.plotting.numbers import shown
 from app.plotting.table_twin import TableTwin
@@ -188,7 +198,7 @@ class StepDetailPanel(Panel):
         if key != self._filled:  # another token of the same completions needs no new table
             self._filled, self._only = key, only
             self._fill(view, step, revealed)
-        self.table.select_row(self._place_of(view))
+        self.table.select_row(place_of(view.selection, self.rows))
         foot = _foot(revealed, view)
         if self._only is not None:
             foot = tr(
@@ -270,14 +280,6 @@ class StepDetailPanel(Panel):
         step, row = self.workspace.view.step.step, self.workspace.view.selection.row or 0
         if step is not None:
             self.workspace.explain(Quantity("group_mean", group=int(step.group[row])))
-
-    def _place_of(self, view: View) -> int | None:
-        wanted = view.selection
-        if wanted.row is None:
-            return None
-        here = [i for i, row in enumerate(self.rows) if row.row == wanted.row]
-        exact = [i for i in here if self.rows[i].token == wanted.token]
-        return next(iter(exact or here), None)
 
     def summary(self, view: View) -> str:
         if view.step.step is None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-from PySide6.QtCore import Qt, Signal, SignalInstance
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QPushButton, QWidget
 
@@ -67,15 +67,15 @@ class TrialsRow(QWidget):
         self.pinned = [TrialChip() for _ in range(PINNED)]
         self.chips = [TrialChip() for _ in range(MOST)]
         for chip in (self.repeats, *self.pinned, *self.chips):
-            chip.clicked.connect(partial(self._pass_on, self.toggled, chip))
+            chip.clicked.connect(partial(self._on_clicked, chip))
         for chip in (self.own, self.repeats, *self.pinned):
             chip.opened.connect(chip.explain_wanted)  # it has no run of its own to open
         for chip in self.chips:
-            chip.opened.connect(partial(self._pass_on, self.opened, chip))
-            chip.pointed.connect(partial(self._on_pointed, chip))
+            chip.opened.connect(self.opened)
+            chip.pointed.connect(self.pointed)
         self._all_chips = (self.own, self.repeats, *self.pinned, *self.chips)
         for chip in self._all_chips:
-            chip.explain_wanted.connect(partial(self._pass_on, self.explain_wanted, chip))
+            chip.explain_wanted.connect(self.explain_wanted)
         for widget in (*self._all_chips, self.hint):
             widget.setParent(self.row)
             widget.hide()
@@ -85,7 +85,7 @@ class TrialsRow(QWidget):
         self.button.setToolTip(plain_tip(TIP))
         self.where = menu_button(tr("Computed on"), ComputedOnField(computed_on))
         self.sentence = SourcedText("small", "muted")
-        self.sentence.source_wanted.connect(partial(self._pass_on, self.explain_wanted, self.repeats))
+        self.sentence.source_wanted.connect(self.repeats.explain_current)
         self.sentence.hide()
         self.second = ChipRow()
         self.second.hide()
@@ -199,11 +199,8 @@ class TrialsRow(QWidget):
 
     # -- input -------------------------------------------------------------------------------------------------------
 
-    def _pass_on(self, signal: SignalInstance, chip: TrialChip, *_: object) -> None:
-        signal.emit(chip.subject)
-
-    def _on_pointed(self, chip: TrialChip, here: bool) -> None:
-        self.pointed.emit(chip.subject if here else None)
+    def _on_clicked(self, chip: TrialChip) -> None:
+        self.toggled.emit(chip.subject)
 
 
 def held_out(run: RunHandle) -> tuple[float, int] | None:

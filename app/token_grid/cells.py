@@ -32,6 +32,11 @@ Note = tuple[str, str]
 """A short note next to a completion, and the meaning that determines its colour."""
 
 
+def token_text(words: Sequence[str], token: int) -> str:
+    """Return the :func:`visible_text` of a token of the vocabulary ``words``, or a question mark if it is unknown."""
+    return visible_text(words[token]) if 0 <= token < len(words) else "?"
+
+
 class Cells:
     """The pens, brushes and fonts for one theme and scale."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from app.plotting.numbers import shown
-from app.token_grid.cells import Note, visible_text
+from app.token_grid.cells import Note, token_text
 from app.token_grid.grid import TokenRows
 from app.token_grid.terms import marked
 from app.token_grid.tints import Tint
@@ -33,10 +33,7 @@ def rows_of(
         if values is None
         else values[index] / (limit or view.derived(tint.limit))
     )
-    texts = [
-        [visible_text(words[t]) if 0 <= t < len(words) else "?" for t in step.tokens[i][step.there[i]].tolist()]
-        for i in index
-    ]
+    texts = [[token_text(words, t) for t in step.tokens[i][step.there[i]].tolist()] for i in index]
     right = answers.right(step, view.origin)
 
     def tip(n: int, token: int | None) -> str:

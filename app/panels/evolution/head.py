@@ -189,20 +189,13 @@ CHIPS = (
 )  # fmt: skip # table, one row per line
 
 IN_WORDS = (
-    Chip(
-        text=tr("Sums"),
-        changes={"task.problem": "sums", "task.form_weight": 0.0},
-        help=tr("Sums in words: the last number pays."),
-    ),
-    Chip(
-        text=tr("Form"),
-        changes={"task.problem": "form", "task.form_weight": 1.0},
-        help=tr("Sums in words, and a form that the answer should have: both pay."),
-    ),
-    Chip(
-        text=tr("Own…"), changes={"task.problem": "questions"}, help=tr("Your own questions and answers, from a file.")
-    ),
-)
+    Chip(text=tr("Sums"), changes={"task.problem": "sums", "task.form_weight": 0.0},
+         help=tr("Sums in words: the last number pays.")),
+    Chip(text=tr("Form"), changes={"task.problem": "form", "task.form_weight": 1.0},
+         help=tr("Sums in words, and a form that the answer should have: both pay.")),
+    Chip(text=tr("Own…"), changes={"task.problem": "questions"},
+         help=tr("Your own questions and answers, from a file.")),
+)  # fmt: skip # table, one row per line
 """The tasks offered for a model from a folder, which reads any text."""
 
 

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from app.plotting.numbers import shown
 from app.theme.labels import plain_tip
 from app.theme.tokens import Theme
-from app.token_grid.cells import visible_text
+from app.token_grid.cells import token_text
 from app.token_grid.terms import Line, lines
 from app.workspace.step_view import StepView
 from app.workspace.view import View
@@ -93,7 +93,7 @@ def _of_distribution(view: StepView, step: Step, words: tuple[str, ...], row: in
     reference = None if view.reference is None else view.reference[place]
     return [
         Alternative(
-            word=_word(words, a),
+            word=token_text(words, a),
             before=float(view.old[place, a]),
             after=float(now[place, a]),
             reference=None if reference is None else float(reference[a]),
@@ -112,7 +112,7 @@ def _of_record(view: StepView, step: Step, words: tuple[str, ...], row: int, tok
     reference = None if step.ref_top_logp is None else np.exp(step.ref_top_logp[row, token].astype(float))
     return [
         Alternative(
-            word=_word(words, a),
+            word=token_text(words, a),
             before=float(before[k]),
             after=float(after[k]),
             reference=None if reference is None else float(reference[k]),
@@ -121,10 +121,6 @@ def _of_record(view: StepView, step: Step, words: tuple[str, ...], row: int, tok
         )
         for k, a in enumerate(step.top_tokens[row, token].tolist())
     ]
-
-
-def _word(words: tuple[str, ...], token: int) -> str:
-    return visible_text(words[token]) if token < len(words) else "?"
 
 
 MARGIN = 8.0
@@ -171,7 +167,7 @@ class TokenDetail(QWidget):
         step = view.step.step
         assert step is not None
         words = view.run.origin.vocabulary
-        word = visible_text(words[step.tokens[row, token]]) if step.tokens[row, token] < len(words) else "?"
+        word = token_text(words, int(step.tokens[row, token]))
         self._title = tr("Token {token} of completion {row}: “{word}”").format(token=token + 1, row=row + 1, word=word)
         self._alternatives = alternatives(view.step, words, row, token)
         self._lines = lines(view.step, row, token)

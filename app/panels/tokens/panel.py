@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
@@ -16,7 +18,7 @@ from app.theme.painted_text import PaintedText
 from app.token_grid.grid import TokenGrid, TokenRows
 from app.token_grid.rows import rows_of
 from app.token_grid.terms import kl_share
-from app.token_grid.tints import DEFAULT, TINTS, TintLegend
+from app.token_grid.tints import DEFAULT, TINTS, Tint, TintLegend
 from app.token_grid.token_film import moment, stage_sentence
 from app.widgets.panel import Panel
 from app.workspace.cursor import Cursor, Stage
@@ -53,8 +55,7 @@ class TokenInspectorPanel(Panel):
         self.tint_name = DEFAULT
         self.group = 0
         self._still: tuple[object, ...] = ()
-        self._drawn_anew = False
-        self._rows: tuple[tuple[object, ...], TokenRows | None] = (), None
+        self._tinted = lru_cache(maxsize=1)(_tinted)
         self.choices = TokenChoices()
         self.choices.prompt.activated.connect(self._on_group)
         self.choices.tint.activated.connect(self._on_tint)
@@ -97,7 +98,7 @@ class TokenInspectorPanel(Panel):
 
     def on_frame(self) -> None:
         if self.seen and self.being_written.follow(self.workspace.view, self.size()):
-            self._drawn, self._drawn_anew = None, True
+            self._drawn, self._still = None, ()
         super().on_frame()
 
     def draw(self, view: View) -> None:
@@ -111,13 +112,13 @@ class TokenInspectorPanel(Panel):
             self.language.setVisible(begins and not view.run.origin.settings.is_language)
             return
         still = view.stamp(planned=False)
-        if still != self._still or self._drawn_anew:
-            self._still, self._drawn_anew = still, False
+        if still != self._still:
+            self._still = still
             self.draw_still(view, step)
         self.grid.show_moment(moment(step, self.group, view.cursor))
 
     def redraw(self) -> None:
-        self._drawn_anew = True
+        self._still = ()
         super().redraw()
 
     def draw_still(self, view: View, step: Step) -> None:
@@ -136,11 +137,7 @@ class TokenInspectorPanel(Panel):
         )
         tint = TINTS[self.tint_name]
         values = view.step.derived(tint.values)
-        key = (view.step.key, self.group, self.tint_name, view.run.id)
-        if key != self._rows[0] or self._rows[1] is None:
-            self._rows = key, rows_of(view.step, self.group, tint, values)
-        rows = self._rows[1]
-        assert rows is not None
+        rows = self._tinted(view.step, self.group, tint)
         self.grid.show_rows(rows, view.theme, view.scale, place_selected(view))
         self.legend.show_scale(
             view.theme,
@@ -180,8 +177,8 @@ class TokenInspectorPanel(Panel):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._drawn, self._drawn_anew = None, True  # the terms' share depends on the width
-        self.workspace.request_frame()
+        self._still = ()  # the terms' share depends on the width
+        self.renew()
 
     # -- input -------------------------------------------------------------------------------------------------------
 
@@ -227,6 +224,10 @@ class TokenInspectorPanel(Panel):
         passed = self.workspace.view.step.passed
         name = TINTS[self.tint_name].quantity
         self.workspace.explain(Quantity(name=name, passed=passed, row=row, token=token))
+
+
+def _tinted(view: StepView, group: int, tint: Tint) -> TokenRows:
+    return rows_of(view, group, tint, view.derived(tint.values))
 
 
 def _remark(view: StepView, group: int) -> str:

@@ -5,6 +5,7 @@ It shares the selection with all panels.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import chain
 
 import numpy as np
@@ -233,7 +234,7 @@ class BatchView(QStackedWidget):
         self.workspace = workspace
         self._picture: WhatIfPicture | None = None
         self._tint = ""
-        self._rows: tuple[tuple[object, ...], TokenRows | None] = (), None
+        self._pairs_of = lru_cache(maxsize=1)(pairs_of)
         self.samples = SampleTable()
         self.samples.selected.connect(self._on_sample)
         self.samples.activated_cell.connect(self._on_cell)
@@ -267,11 +268,8 @@ class BatchView(QStackedWidget):
         match what:
             case "tokens":
                 limit, known = scale_of(picture, TINTS[tint])
-                key = (picture, self._group(view, picture), tint)
-                if key != self._rows[0] or self._rows[1] is None:
-                    self._rows = key, pairs_of(*key)
-                assert self._rows[1] is not None
-                self.grid.show_rows(self._rows[1], view.theme, view.scale, place_selected(view))
+                rows = self._pairs_of(picture, self._group(view, picture), tint)
+                self.grid.show_rows(rows, view.theme, view.scale, place_selected(view))
                 self.legend.show_scale(view.theme, view.scale, TINTS[tint], limit, known)
             case "samples":
                 self.samples.set_look(view.theme, view.scale)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app.panels.step_columns import place_of
 from app.panels.what_if.question import WhatIfPicture
 from app.plotting.numbers import Missing, as_rounded
 from app.plotting.table_model import Column
@@ -88,9 +89,7 @@ class SampleTable(TableTwin):
                 for here, there in zip(ran, other, strict=True)
             ]
         )
-        places = [n for n, row in enumerate(ran) if row.row == selection.row]
-        exact = [n for n in places if ran[n].token == selection.token]
-        self.select_row(next(iter(exact or places), None))
+        self.select_row(place_of(selection, ran))
 
     def place(self, n: int) -> tuple[int, int]:
         return self._rows[n].row, self._rows[n].token
