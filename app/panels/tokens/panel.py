@@ -6,7 +6,6 @@ from functools import lru_cache
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.boxes import across, divided, down, stacked
@@ -16,8 +15,7 @@ from app.panels.tokens.detail import TokenDetail
 from app.theme.labels import EmptyLabel, Label
 from app.theme.painted_text import PaintedText
 from app.token_grid.grid import TokenGrid, TokenRows
-from app.token_grid.rows import rows_of
-from app.token_grid.terms import kl_share
+from app.token_grid.terms import kl_share, rows_of
 from app.token_grid.tints import DEFAULT, TINTS, Tint, TintLegend
 from app.token_grid.token_film import moment, stage_sentence
 from app.widgets.panel import Panel
@@ -49,6 +47,7 @@ class TokenInspectorPanel(Panel):
     language_wanted = Signal()
     update_wanted = Signal()
     films = True
+    sized = True
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -98,7 +97,7 @@ class TokenInspectorPanel(Panel):
 
     def on_frame(self) -> None:
         if self.seen and self.being_written.follow(self.workspace.view, self.size()):
-            self._drawn, self._still = None, ()
+            self._drawn = None
         super().on_frame()
 
     def draw(self, view: View) -> None:
@@ -111,15 +110,11 @@ class TokenInspectorPanel(Panel):
             self.compute.setVisible(begins)
             self.language.setVisible(begins and not view.run.origin.settings.is_language)
             return
-        still = view.stamp(planned=False)
+        still = (view.stamp(planned=False), self.tint_name, self.size())
         if still != self._still:
             self._still = still
             self.draw_still(view, step)
         self.grid.show_moment(moment(step, self.group, view.cursor))
-
-    def redraw(self) -> None:
-        self._still = ()
-        super().redraw()
 
     def draw_still(self, view: View, step: Step) -> None:
         """Draw everything that stays constant during the film of a stage."""
@@ -174,11 +169,6 @@ class TokenInspectorPanel(Panel):
             "Update {step:,}: {count} completions, {clipped} clipped tokens.",
             len(step.group),
         ).format(step=view.run.label(view.cursor.step), count=len(step.group), clipped=clipped)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._still = ()  # the terms' share depends on the width
-        self.renew()
 
     # -- input -------------------------------------------------------------------------------------------------------
 

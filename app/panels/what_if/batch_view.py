@@ -27,8 +27,7 @@ from app.plotting.twin_stack import TwinStack
 from app.theme.labels import EmptyLabel, Label
 from app.token_grid.cells import Note
 from app.token_grid.grid import TOP, TokenGrid, TokenRows
-from app.token_grid.rows import rows_of
-from app.token_grid.terms import marked
+from app.token_grid.terms import marked, rows_of
 from app.token_grid.tints import TINTS, Tint, TintLegend
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView, advantage_of

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLayout, QWidget
 
 from app.boxes import divided, down, plain_scroll_area, stacked
@@ -47,6 +46,7 @@ class WhatIfPanel(Panel):
     """Both sides of one update: settings that differ, numbers, tokens or samples, and the policy after it."""
 
     large = True
+    sized = True
     plans = False
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -239,10 +239,6 @@ class WhatIfPanel(Panel):
             return self.batch.problem.text()
         what_differs = differing(self.picture, self.question.preset, view.run.label(view.step.number))
         return f"{what_differs} {headline(self.picture)}"
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self.renew()  # at another size, other parts fit
 
     # -- choices -----------------------------------------------------------------------------------------------------
 
