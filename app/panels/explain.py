@@ -31,6 +31,11 @@ from grpo_core.explain import Node, Quantity, explain_from
 from grpo_core.text import tr
 
 MOST_INPUTS = 60
+HINT = tr(
+    "Double-click any number, or select it and press E or Return: its formula, its values and its "
+    "inputs appear here, and follow the selected sample."
+)
+BEFORE_FIRST = tr("Update 0 has no numbers to explain yet. Press Step to compute the first update.")
 
 
 class Door(QPushButton):
@@ -120,7 +125,7 @@ class ExplainPanel(Panel):
     def draw(self, view: View) -> None:
         quantity, numbers = view.quantity, view.step.numbers
         if quantity is None or numbers is None:
-            self._show_empty(numbers is None and quantity is not None)
+            self._show_empty(HINT if quantity is None else BEFORE_FIRST)
             return
         if self._trail and same_kind(self._trail[-1], quantity):
             self._trail[-1] = quantity  # the number has changed with the selection: Back leads to another one
@@ -129,26 +134,17 @@ class ExplainPanel(Panel):
         try:
             node = explain_from(numbers, quantity)
         except (GrpoError, IndexError, KeyError) as error:
-            self._show_empty(False, tr("This update has no such number: {error}").format(error=error))
+            self._show_empty(tr("This update has no such number: {error}").format(error=error))
             return
         self._show(node, view)
 
-    def _show_empty(self, before_first: bool, sentence: str = "") -> None:
+    def _show_empty(self, sentence: str) -> None:
         self._node = None
         for widget in (self.formula, self.values, self.result, self.check, self.inputs, self.inputs_title, self.source):
             widget.hide()
         self.back.setVisible(len(self._trail) > 1)
         self.heading.setText(tr("Explain a number"))
-        hint = tr(
-            "Double-click any number, or select it and press E or Return: its formula, its values and its "
-            "inputs appear here, and follow the selected sample."
-        )
-        hint_text = (
-            tr("Update 0 has no numbers to explain yet. Press Step to compute the first update.")
-            if before_first
-            else hint
-        )
-        self.note.setText(sentence or hint_text)
+        self.note.setText(sentence)
         self.note.show()
 
     def _show(self, node: Node, view: View) -> None:

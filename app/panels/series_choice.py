@@ -11,6 +11,7 @@ from app.boxes import across, plain_scroll_area
 from app.panels.history_chart import NATS, OTHER, UNIT
 from app.theme.labels import plain_tip
 from app.theme.tokens import Theme
+from app.widgets.toggle import toggle
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
 from grpo_core.config import Settings
@@ -105,10 +106,7 @@ class SeriesChoice(QWidget):
         self.more.setMenu(self.left_over)
         self.left_over.triggered.connect(self._on_more)
         self.more.hide()
-        self.table = QToolButton()
-        self.table.setText(tr("Table"))
-        self.table.setCheckable(True)
-        self.table.setProperty("quiet", True)
+        self.table = toggle(tr("Table"), "", quiet=True)
         self.table.setAccessibleName(tr("Show the numbers as tables"))
 
     def _choose(self, run: RunHandle) -> None:

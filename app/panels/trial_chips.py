@@ -14,13 +14,6 @@ from grpo_core.text import plural, tr
 
 SAMPLE, PAD = 14.0, 8.0
 """Pixels at 100 %: length of the line sample in a chip, and padding."""
-POINTED = {
-    QEvent.Type.Enter: True,
-    QEvent.Type.Leave: False,
-    QEvent.Type.FocusIn: True,
-    QEvent.Type.FocusOut: False,
-}
-"""Event -> whether the pointer or the keyboard focus is on a chip after it."""
 GAP = 6
 """Pixels between two chips at 100 %."""
 
@@ -119,8 +112,10 @@ class TrialChip(QAbstractButton):
 
     def event(self, event: QEvent) -> bool:
         handled = super().event(event)
-        if event.type() in POINTED:
-            self.pointed.emit(self.subject if POINTED[event.type()] else None)
+        if event.type() in (QEvent.Type.Enter, QEvent.Type.FocusIn):
+            self.pointed.emit(self.subject)
+        elif event.type() in (QEvent.Type.Leave, QEvent.Type.FocusOut):
+            self.pointed.emit(None)
         return handled
 
 

@@ -57,12 +57,9 @@ class Cells:
             True: QPen(theme.colour("push_up"), 2, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap),
             False: QPen(theme.colour("push_down"), 2, Qt.PenStyle.DashLine, Qt.PenCapStyle.FlatCap),
         }
-        self._hatches = {
-            True: QBrush(theme.colour("push_up"), Qt.BrushStyle.BDiagPattern),
-            False: QBrush(theme.colour("push_down"), Qt.BrushStyle.BDiagPattern),
-        }
+        self._hatches = {True: theme.hatch("push_up"), False: theme.hatch("push_down")}
         self._lit = theme.faint("text", 0.35)
-        self._hatch_on_full = QBrush(theme.colour("ground"), Qt.BrushStyle.BDiagPattern)
+        self._hatch_on_full = theme.hatch("ground")
         self._dead = QPen(theme.colour("dead"), 1, Qt.PenStyle.DotLine)
 
     def paint(

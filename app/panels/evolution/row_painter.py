@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
-from PySide6.QtGui import QBrush, QFont, QFontMetricsF, QPainter, QPen
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
 
 from app.theme.tokens import Theme
 from app.workspace.answers import GLYPHS
@@ -306,7 +306,7 @@ class RowPainter:
             ]
 
         painter.setPen(QPen(theme.colour("push_down"), 1))
-        painter.setBrush(QBrush(theme.colour("push_down"), Qt.BrushStyle.BDiagPattern))
+        painter.setBrush(theme.hatch("push_down"))
         painter.drawRects([one.adjusted(0.5, 0, -0.5, -0.5) for one in boxes(Mark.WRONG, 0.5)])
         painter.setPen(Qt.PenStyle.NoPen)
         for mark, meaning, share in ((Mark.UNTOLD, "reference", 0.3), (Mark.RIGHT, "push_up", 1.0)):

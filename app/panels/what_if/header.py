@@ -8,7 +8,7 @@ from typing import Any
 
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QComboBox, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QComboBox, QPushButton, QWidget
 
 from app.boxes import down, plain_scroll_area
 from app.panels.controls.rows import Row, row_for
@@ -17,6 +17,7 @@ from app.theme.labels import Label, plain_tip, wrapped_tip
 from app.token_grid.tints import TINTS
 from app.widgets.combo import choice_box, fill
 from app.widgets.scale import shown
+from app.widgets.toggle import toggle
 from app.widgets.wrap import Wrap
 from grpo_core.config import PRESETS, Settings
 from grpo_core.config.settings import described_at
@@ -62,11 +63,8 @@ class WhatIfHeader(QWidget):
             preset = PRESETS.get(name)
             tip = tr("The settings of the update itself, to change a few.") if preset is None else preset.source
             self.preset.setItemData(self.preset.count() - 1, plain_tip(tip), Qt.ItemDataRole.ToolTipRole)
-        self.settings = QToolButton()
-        self.settings.setText(tr("Settings"))
-        self.settings.setCheckable(True)
+        self.settings = toggle(tr("Settings"), tr("Change settings on top of the preset."))
         self.settings.setAccessibleName(tr("Change settings on top of the preset"))
-        self.settings.setToolTip(tr("Change settings on top of the preset."))
         self.settings.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.ask = QPushButton(tr("Ask the model"))
         self.ask.setToolTip(plain_tip(ASK_TIP))
