@@ -160,7 +160,8 @@ class Player(QObject):
         self.starting.emit()
         self._stop_replay()
         impatient = self.film.whole  # pressed again while the film of the last step is playing
-        if self._half_revealed:
+        cursor = self._workspace.cursor
+        if cursor.step > 0 and cursor.next_stage(self._passes) is not None:
             self._reveal()
             if not impatient:
                 return
@@ -313,11 +314,6 @@ class Player(QObject):
     @property
     def _passes(self) -> int:
         return max(self._workspace.view.step.passes, 1)
-
-    @property
-    def _half_revealed(self) -> bool:
-        cursor = self._workspace.cursor
-        return cursor.step > 0 and cursor.next_stage(self._passes) is not None
 
     def _reveal(self) -> None:
         self.film.end()

@@ -249,7 +249,10 @@ class RunHandle:
             if step is None and self.parent is not None and number <= (self.branched_at or 0):
                 step = self.parent.step(number)
             if step is None:
-                step = self._from_file(number)
+                lineage = self._files(number)
+                if number > lineage.reader.last:
+                    lineage.reader.refresh()
+                step = lineage.step(number) if number <= lineage.reader.last else None
             if step is None:
                 return None
             self.keep(step)
@@ -274,12 +277,6 @@ class RunHandle:
         if self.parent is not None and number <= (self.branched_at or 0):
             return self.parent.file_with(number)
         return self._files(number).holder(number).path
-
-    def _from_file(self, number: int) -> Step | None:
-        lineage = self._files(number)
-        if number > lineage.reader.last:
-            lineage.reader.refresh()
-        return lineage.step(number) if number <= lineage.reader.last else None
 
     def _files(self, number: int) -> Lineage:
         if self._lineage is None:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import chain
 
 import numpy as np
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QGridLayout, QStackedWidget, QToolButton, QWidget
 
@@ -138,16 +138,11 @@ PLOT_TITLES = (tr("Policy after the update, as it ran"), tr("Policy after the up
 
 
 class PolicyPair(QWidget):
-    """The policy after the update in one context, as recorded and under the what-if's settings, on the same axes.
+    """The policy after the update in one context, as recorded and under the what-if's settings, on the same axes."""
 
-    Signals:
-        chosen: an action was selected, with the completions that drew it.
-    """
-
-    chosen = Signal(int, object)
-
-    def __init__(self) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         super().__init__()
+        self._workspace = workspace
         self.twins: list[TwinStack] = []
         self._plots: list[BarChart] = []
         self._shown: PolicyPicture | None = None
@@ -222,7 +217,8 @@ class PolicyPair(QWidget):
 
     @Slot(int)
     def _on_chosen(self, action: int) -> None:
-        self.chosen.emit(action, [] if self._shown is None else self._shown.rows(action))
+        rows = [] if self._shown is None else self._shown.rows(action)
+        self._workspace.select(row=rows[0] if rows else None, action=action)
 
 
 class BatchView(QStackedWidget):
@@ -243,8 +239,7 @@ class BatchView(QStackedWidget):
         self.grid.activated.connect(self._on_activated)
         self.grid.turned.connect(self._on_turned)
         self.legend = TintLegend()
-        self.policies = PolicyPair()
-        self.policies.chosen.connect(self._on_action)
+        self.policies = PolicyPair(workspace)
         self.problem = EmptyLabel(margin=16)
         self.problem.setObjectName("refusal")
         tokens = QWidget()
@@ -288,10 +283,6 @@ class BatchView(QStackedWidget):
     @Slot(int, int)
     def _on_activated(self, row: int, token: int) -> None:
         self._explain(TINTS[self._tint].quantity, row, token)
-
-    @Slot(int, object)
-    def _on_action(self, action: int, rows: list[int]) -> None:
-        self.workspace.select(row=rows[0] if rows else None, action=action)
 
     @Slot(int)
     def _on_sample(self, place: int) -> None:
