@@ -159,14 +159,10 @@ class FilmClock(QObject):
         if self._workspace.cursor != self._shown:
             self.end()
             return
-        now = self._ticks.now()
-        played, self._last = self._played + now - self._last, now
-        self._go_to(played)
-
-    def _go_to(self, seconds: float) -> None:
         assert self.film is not None
-        self._played = seconds
-        if seconds < self.film.seconds:
+        now = self._ticks.now()
+        self._played, self._last = self._played + now - self._last, now
+        if self._played < self.film.seconds:
             self._show()
             return
         end = Cursor() if self.film.whole else self.film.at(math.inf)

@@ -98,7 +98,7 @@ class Player(QObject):
         self._then_run = False
         """Whether to run after the current replay or film has ended."""
         self._stride = 1
-        self.prepare: Callable[[], None] = _nothing
+        self.prepare: Callable[[], None] = lambda: None
         controller.state_changed.connect(self._on_state)
         controller.progressed.connect(self.progressed)
 
@@ -381,7 +381,3 @@ class Player(QObject):
 
 def _is_language(run: RunHandle | None) -> bool:
     return run is not None and run.origin.settings.is_language
-
-
-def _nothing() -> None:
-    return None

@@ -15,7 +15,7 @@ from app.boxes import down, plain_scroll_area
 from app.panels.controls.further import FurtherSettings, muted
 from app.panels.controls.kinds import KINDS, PARTS, applies, described_model, with_prompt_file
 from app.panels.controls.recorded import RecordedSettings
-from app.panels.controls.restraints import Restrainable, Restraints, control_under, is_restrained
+from app.panels.controls.restraints import Restrainable, Restraints, is_restrained
 from app.panels.controls.rows import NumberRow, Row, setting_row
 from app.theme.labels import Label, plain_tip, wrapped_tip
 from app.widgets.calm import CalmBox
@@ -125,6 +125,13 @@ class ControlsPanel(Panel):
             )
         )
         self.kind.activated.connect(self._on_kind)
+        self._controls: dict[QWidget, Restrainable] = {
+            self.kind: Restrainable(paths=("policy",), lock=tr("Lock the policy"), hide=tr("Hide the policy")),
+            self.preset: Restrainable(
+                paths=("algorithm",), lock=tr("Lock the algorithm"), hide=tr("Hide the algorithm")
+            ),
+        }
+        """What a session may lock or hide."""
         self.model_note = muted()
         self.read_only_note = muted()
         self.restraints = Restraints()
@@ -179,6 +186,8 @@ class ControlsPanel(Panel):
     def _adopt(self, row: Row) -> None:
         row.edited.connect(self._on_edited)
         self._rows.append(row)
+        lock, hide = (text.format(title=row.about.title) for text in (tr("Lock “{title}”"), tr("Hide “{title}”")))
+        self._controls[row] = Restrainable(paths=row.paths, lock=lock, hide=hide)
 
     # -- editing -----------------------------------------------------------------------------------------------------
 
@@ -212,15 +221,11 @@ class ControlsPanel(Panel):
         self.redraw()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        others: dict[QWidget, Restrainable] = {
-            self.kind: Restrainable(paths=("policy",), lock=tr("Lock the policy"), hide=tr("Hide the policy")),
-            self.preset: Restrainable(
-                paths=("algorithm",), lock=tr("Lock the algorithm"), hide=tr("Hide the algorithm")
-            ),
-        }
-        control = control_under(event, self, others)
-        if control is not None:
-            control.show_menu(self, self.workspace.editing, event.globalPos())
+        widget = self.childAt(event.pos())
+        while widget is not None and widget not in self._controls:
+            widget = widget.parentWidget()
+        if widget is not None:
+            self._controls[widget].show_menu(self, self.workspace.editing, event.globalPos())
         else:
             super().contextMenuEvent(event)
 
@@ -245,10 +250,6 @@ class ControlsPanel(Panel):
         """Choose again which settings are shown."""
         self._settings_drawn = None
         self.draw(self.workspace.view)
-
-    def _controls(self) -> list[tuple[QWidget, tuple[str, ...]]]:
-        """Return the controls that a session may lock or hide, each with the paths of its settings."""
-        return [(self.kind, ("policy",)), (self.preset, ("algorithm",)), *((row, row.paths) for row in self._rows)]
 
     def _value(self, row: Row) -> Any:
         return self.workspace.editing.wanted.get(row.paths[0])
@@ -278,7 +279,7 @@ class ControlsPanel(Panel):
             self.kind.setCurrentIndex(int(wanted.is_language))
         self.model_note.setText(described_model(wanted))
         self.model_note.setVisible(wanted.is_language)
-        self.restraints.hold(self._controls(), view)
+        self.restraints.hold(self._controls, view)
         self.kind.setHidden("policy" in view.hidden)
         self.preset.setHidden("algorithm" in view.hidden)
         left = 0
