@@ -240,12 +240,8 @@ class TimelinePanel(Panel):
         self._fit_height()
 
     def draw(self, view: View) -> None:
-        verb = VERBS[0] if view.following else VERBS[1]
-        self.place.show_place(
-            tr("{verb} <b>{step:,}</b> of {head:,}").format(
-                verb=verb, step=view.run.label(view.cursor.step), head=view.run.label(view.head)
-            )
-        )
+        verb, step, head = VERBS[not view.following], view.run.label(view.cursor.step), view.run.label(view.head)
+        self.place.show_place(tr("{verb} <b>{step:,}</b> of {head:,}").format(verb=verb, step=step, head=head))
         self._keep_widths(view)
         self.track.show_view(view)
         behind = (

@@ -116,11 +116,8 @@ class RunHandle:
     @classmethod
     def _read(cls, path: Path, reader: RunReader, poll: Poll | None) -> RunHandle:
         if reader.meta.settings.is_recorded:
-            raise RunFileError(
-                tr("{name} contains a run of another trainer; it cannot be opened as a run of this program.").format(
-                    name=path.name
-                )
-            )
+            sentence = tr("{name} contains a run of another trainer; it cannot be opened as a run of this program.")
+            raise RunFileError(sentence.format(name=path.name))
         title = TITLES.get(path.stem) if is_example(path) else reader.meta.title
         handle = cls(title=title or path.stem, origin=reader.origin, path=path)
         handle._lineage = Lineage(reader, path.parent)
@@ -281,11 +278,8 @@ class RunHandle:
     def _files(self, number: int) -> Lineage:
         if self._lineage is None:
             if not self.path.exists():
-                raise RunFileError(
-                    tr("{name} no longer exists, so update {number} cannot be shown.").format(
-                        name=self.path.name, number=number
-                    )
-                )
+                sentence = tr("{name} no longer exists, so update {number} cannot be shown.")
+                raise RunFileError(sentence.format(name=self.path.name, number=number))
             self._lineage = Lineage(RunReader.open(self.path), self.path.parent)
         return self._lineage
 
@@ -334,15 +328,11 @@ def _hindrance(path: Path, newer: bool, held: bool) -> str:
     if is_example(path):
         return RECORDED
     if newer:
-        return tr("{name} was written by a newer version of GRPO Lab: it can be looked at, but not continued.").format(
-            name=path.name
-        )
-    if held:
-        return tr("{name} is being written by another window: it can be looked at here, but not continued.").format(
-            name=path.name
-        )
-    if not os.access(path, os.W_OK):
-        return tr(
-            "{name} is read-only: it can be looked at, but not continued. Save it under another name first."
-        ).format(name=path.name)
-    return ""
+        sentence = tr("{name} was written by a newer version of GRPO Lab: it can be looked at, but not continued.")
+    elif held:
+        sentence = tr("{name} is being written by another window: it can be looked at here, but not continued.")
+    elif not os.access(path, os.W_OK):
+        sentence = tr("{name} is read-only: it can be looked at, but not continued. Save it under another name first.")
+    else:
+        return ""
+    return sentence.format(name=path.name)

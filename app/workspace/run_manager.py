@@ -162,21 +162,16 @@ class RunManager(QObject):
         if step == 0:
             return self.new_run(wanted)
         if parent.step(step) is None:
-            raise GrpoError(
-                tr("Update {step} of {title} is not recorded, so no run can begin there.").format(
-                    step=step, title=parent.title
-                )
-            )
+            sentence = tr("Update {step} of {title} is not recorded, so no run can begin there.")
+            raise GrpoError(sentence.format(step=step, title=parent.title))
         self._player.pause()
         self._controller.commit()
+        title, name = tr("Run {next} (from {title}, update {step})"), tr("Run {count} from update {step}")
+        number = self._next()
         run = RunHandle(
-            title=tr("Run {next} (from {title}, update {step})").format(
-                next=self._next(), title=parent.title, step=step
-            ),
+            title=title.format(next=number, title=parent.title, step=step),
             origin=parent.origin,
-            path=library.new_path(
-                self.folder, tr("Run {count} from update {step}").format(count=self._count, step=step)
-            ),
+            path=library.new_path(self.folder, name.format(count=number, step=step)),
         )
         run.inherit(parent, step)
         self._begin(run)
@@ -206,11 +201,8 @@ class RunManager(QObject):
         if run is self._workspace.training:
             self._controller.commit()
         if not run.path.exists():
-            raise GrpoError(
-                tr("{title} gets its own file only with its next update; press Step, then save it.").format(
-                    title=run.title
-                )
-            )
+            sentence = tr("{title} gets its own file only with its next update; press Step, then save it.")
+            raise GrpoError(sentence.format(title=run.title))
 
     def mark_saved(self, run: RunHandle) -> None:
         run.saved = True

@@ -84,11 +84,8 @@ class Training(QObject):
         # a model is recomputed by replaying
         resumable = resume is not None and (resume.resume or run.origin.settings.is_language)
         if run.head and not resumable:
-            raise GrpoError(
-                tr("{title} can be looked at, but not continued: its last update does not include a policy.").format(
-                    title=run.title
-                )
-            )
+            sentence = tr("{title} can be looked at, but not continued: its last update does not include a policy.")
+            raise GrpoError(sentence.format(title=run.title))
         parent = None
         if run.parent is not None and run.branched_at == run.head and not run.path.exists():
             parent = run.parent.file_with(run.head), run.head

@@ -59,29 +59,26 @@ class Restraints(QFrame):
             is_locked, is_hidden = (is_restrained(control.paths, names) for names in (view.locked, view.hidden))
             locked, hidden = locked + is_locked, hidden + is_hidden
             allow(widget, tr("This control is locked for this session.") if is_locked else "")
-        self.text.setText(_restraints_text(locked, hidden))
+        self.text.setText(_restraints_text(locked, hidden) if locked or hidden else "")
         self.setVisible(bool(locked or hidden))
 
 
 def _restraints_text(locked: int, hidden: int) -> str:
     if locked and hidden:
+        locked_controls = plural("{count} control is locked", "{count} controls are locked", locked)
+        hidden_controls = plural("{count} control is hidden", "{count} controls are hidden", hidden)
         return tr("{locked_controls} and {hidden_controls} for this session.").format(
-            locked_controls=plural("{count} control is locked", "{count} controls are locked", locked).format(
-                count=locked
-            ),
-            hidden_controls=plural("{count} control is hidden", "{count} controls are hidden", hidden).format(
-                count=hidden
-            ),
+            locked_controls=locked_controls.format(count=locked), hidden_controls=hidden_controls.format(count=hidden)
         )
     if locked:
-        return plural(
+        text = plural(
             "{count} control is locked for this session.", "{count} controls are locked for this session.", locked
-        ).format(count=locked)
-    if hidden:
-        return plural(
+        )
+    else:
+        text = plural(
             "{count} control is hidden for this session.", "{count} controls are hidden for this session.", hidden
-        ).format(count=hidden)
-    return ""
+        )
+    return text.format(count=locked or hidden)
 
 
 def is_restrained(paths: Sequence[str], names: frozenset[str]) -> bool:

@@ -319,20 +319,12 @@ class EvolutionPanel(Panel):
             self.heading.setText(tr("Answers to {prompts}").format(prompts=evolution.prompts[self.place]))
             self.answers.setFont(theme.font("mono", scale))
             self.answers.clear()
+            line, tip = tr("update {step:<4} {glyph} {answer}"), tr("First given at update {step:,}: {words}")
             for text, change in answers.items():
-                item = QListWidgetItem(
-                    tr("update {step:<4} {glyph} {answer}").format(
-                        step=change.step, glyph=GLYPHS[change.verdict.right], answer=text or tr("(nothing)")
-                    )
-                )
+                glyph, words = GLYPHS[change.verdict.right], change.verdict.words or tr("unknown")
+                item = QListWidgetItem(line.format(step=change.step, glyph=glyph, answer=text or tr("(nothing)")))
                 item.setData(Qt.ItemDataRole.UserRole, change.step)
-                item.setToolTip(
-                    plain_tip(
-                        tr("First given at update {step:,}: {words}").format(
-                            step=change.step, words=change.verdict.words or tr("unknown")
-                        )
-                    )
-                )
+                item.setToolTip(plain_tip(tip.format(step=change.step, words=words)))
                 if change.verdict.right is False:
                     item.setForeground(theme.ink("push_down"))
                 self.answers.addItem(item)

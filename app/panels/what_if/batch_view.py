@@ -208,11 +208,9 @@ class PolicyPair(QWidget):
             self.legend.set_look(view.theme, view.scale)
             show_policy(plot, shape, view.selection.action, beside=other)
             best = int(shape.now.argmax())
-            twin.set_summary(
-                tr("{side}: the likeliest action is {names} with {now}, {old} before.").format(
-                    side=side, names=shape.names[best], now=shown(shape.now[best], 2), old=shown(shape.old[best], 2)
-                )
-            )
+            now, old = shown(shape.now[best], 2), shown(shape.old[best], 2)
+            sentence = tr("{side}: the likeliest action is {names} with {now}, {old} before.")
+            twin.set_summary(sentence.format(side=side, names=shape.names[best], now=now, old=old))
             twin.refresh()
 
     @Slot(int)
