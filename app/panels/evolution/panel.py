@@ -189,7 +189,8 @@ class EvolutionPanel(Panel):
         self.answers.itemActivated.connect(self._on_answer)
         self.answers.itemClicked.connect(self._on_answer)
         self.note = PaintedText("digits", "muted")
-        self.empty = EmptyLabel()
+        text = tr("A language model's answers to fixed prompts appear here, as they change from update to update.")
+        self.empty = EmptyLabel(text)
         self.make = QPushButton(tr("New language model"))
         self.make.clicked.connect(self.language_wanted)
         empty = down(None, self.empty, across(None, self.make, None), None)
@@ -236,9 +237,6 @@ class EvolutionPanel(Panel):
         evolution = self.of_run()
         self._stack.setCurrentIndex(0 if evolution is not None else 1)
         if evolution is None:
-            self.empty.setText(
-                tr("A language model's answers to fixed prompts appear here, as they change from update to update.")
-            )
             return
         self.place = min(self.place, len(evolution.prompts) - 1)
         picture = self._picture(view, evolution)
