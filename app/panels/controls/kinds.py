@@ -74,9 +74,9 @@ def described_model(settings: Settings) -> str:
         return tr("{name} · {device}").format(
             name=Path(settings.model.folder).name, device=settings.model.device.upper()
         )
-    return plural(
-        "{model:,} parameter · {device}", "{model:,} parameters · {device}", parameters(settings.model)
-    ).format(model=parameters(settings.model), device=settings.model.device.upper())
+    count = parameters(settings.model)
+    text = plural("{model:,} parameter · {device}", "{model:,} parameters · {device}", count)
+    return text.format(model=count, device=settings.model.device.upper())
 
 
 OWN: tuple[dict[str, Any], ...] = ({"task.problem": "own"}, {"task.problem": "questions"})
