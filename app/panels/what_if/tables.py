@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.panels.step_columns import place_of
+from app.panels.step_columns import KINDS, SHORT, place_of
 from app.panels.what_if.question import WhatIfPicture
 from app.plotting.numbers import Missing, as_rounded
 from app.plotting.table_model import Column
@@ -50,15 +50,8 @@ def _wanted_text(difference: Difference) -> str:
 
 
 WORDS = {"sample": 2.0, "prompt": 9.0, "action": 2.0, "completion": 14.0, "place": 2.5, "token": 3.0}
-PAIRS = {
-    "advantage": ("A", "push", 8.0),
-    "ratio": ("r", "number", 5.5),
-    "clipped": ("clip", "chip", 4.0),
-    "weight": ("W", "number", 6.5),
-    "token_loss": ("loss", "number", 6.5),
-    "gradient": ("push", "push", 8.5),
-}
-"""Numbers shown for both sides: (heading, kind, width)."""
+PAIRS = {"advantage": 8.0, "ratio": 5.5, "clipped": 4.0, "weight": 6.5, "token_loss": 6.5, "gradient": 8.5}
+"""Numbers shown for both sides, with the widths of their columns."""
 IF = "{} if"
 """Heading of the what-if's column."""
 
@@ -108,7 +101,7 @@ def _columns(words: list[step_table.Column], pairs: list[step_table.Column]) -> 
     ]
     columns.append(Column("reward", "R", chars=5.5, help=tr("What the sample was paid."), meaning="reward"))
     for c in pairs:
-        title, kind, chars = PAIRS[c.name]
+        title, kind, chars = SHORT.get(c.name, c.symbol), KINDS.get(c.name, "number"), PAIRS[c.name]
         help = tr("−∂L/∂log π: up makes the token likelier.") if c.name == "gradient" else f"{c.title}. {c.help}"
         columns.append(Column(c.name, title, chars=chars, kind=kind, help=tr("As it ran. {help}").format(help=help)))
         columns.append(
@@ -122,4 +115,4 @@ def _columns(words: list[step_table.Column], pairs: list[step_table.Column]) -> 
 def _cell(name: str, value: object) -> object:
     if name == "gradient" and isinstance(value, float):
         return -value  # the step is opposite to the gradient, so the sign is flipped: a push up is positive
-    return ("clip" if value else "") if name == "clipped" else value
+    return (SHORT["clipped"] if value else "") if name == "clipped" else value
