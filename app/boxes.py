@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import TypeAlias, TypeVar
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLayout, QScrollArea, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QFrame,
+    QHBoxLayout,
+    QLayout,
+    QScrollArea,
+    QSplitter,
+    QStackedLayout,
+    QVBoxLayout,
+    QWidget,
+)
 
 Item: TypeAlias = QWidget | QLayout
 Part: TypeAlias = Item | tuple[Item, int] | None
@@ -35,7 +45,7 @@ def turn(box: QBoxLayout, *, stacked: bool) -> None:
     box.setDirection(QBoxLayout.Direction.TopToBottom if stacked else QBoxLayout.Direction.LeftToRight)
 
 
-def divided(*parts: QWidget | tuple[QWidget, int], upright: bool = False) -> QSplitter:
+def divided(*parts: Item | tuple[Item, int], upright: bool = False) -> QSplitter:
     """Place ``parts`` next to each other or, if ``upright``, one below the other, with handles to resize them.
 
     Each part is alone or with its stretch factor. No part can be dragged until it disappears.
@@ -43,10 +53,27 @@ def divided(*parts: QWidget | tuple[QWidget, int], upright: bool = False) -> QSp
     split = QSplitter(Qt.Orientation.Vertical if upright else Qt.Orientation.Horizontal)
     for place, entry in enumerate(parts):
         part, stretch = entry if isinstance(entry, tuple) else (entry, 0)
-        split.addWidget(part)
+        split.addWidget(_widget(part))
         split.setStretchFactor(place, stretch)
     split.setChildrenCollapsible(False)
     return split
+
+
+def stacked(*pages: Item, on: QWidget) -> QStackedLayout:
+    """Place ``pages`` one behind the other on a widget, with the first one in front."""
+    stack = QStackedLayout(on)
+    for page in pages:
+        stack.addWidget(_widget(page))
+    return stack
+
+
+def _widget(item: Item) -> QWidget:
+    """Return a widget, or an empty one with the layout ``item``."""
+    if isinstance(item, QWidget):
+        return item
+    widget = QWidget()
+    widget.setLayout(item)
+    return widget
 
 
 def _filled(box: Box, parts: tuple[Part, ...], on: QWidget | None, margins: Margins, spacing: int | None) -> Box:
@@ -68,10 +95,10 @@ def _filled(box: Box, parts: tuple[Part, ...], on: QWidget | None, margins: Marg
     return box
 
 
-def plain_scroll_area(widget: QWidget, *, bars: bool = True) -> QScrollArea:
-    """Return a frameless area around ``widget`` that takes any width and is skipped by Tab.
+def plain_scroll_area(inside: Item, *, bars: bool = True) -> QScrollArea:
+    """Return a frameless area around ``inside`` that takes any width and is skipped by Tab.
 
-    It looks like ``widget`` alone unless that does not fit. Without ``bars``, it only scrolls to the focused widget.
+    It looks like ``inside`` alone unless that does not fit. Without ``bars``, it only scrolls to the focused widget.
     """
     area = QScrollArea()
     area.setFrameShape(QFrame.Shape.NoFrame)
@@ -80,5 +107,5 @@ def plain_scroll_area(widget: QWidget, *, bars: bool = True) -> QScrollArea:
     area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     if not bars:
         area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    area.setWidget(widget)
+    area.setWidget(_widget(inside))
     return area

@@ -10,8 +10,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from app.formula.difference import changed_terms
-from app.formula.objective_terms import objective_terms
+from app.formula.objective_terms import changed_terms, objective_terms
 from app.formula.render import digest, drawn
 from grpo_core.config import PRESETS, Settings, language_settings
 

@@ -11,7 +11,7 @@ from app.commands.conditions import Conditions
 from app.commands.menu_paths import GO
 from app.commands.targets import CommandTargets
 from app.panel_registry import TIMELINE
-from app.workspace.events import next_event
+from app.panels.timeline import next_event
 from grpo_core.text import tr
 
 

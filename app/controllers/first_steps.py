@@ -16,8 +16,8 @@ from app.messages.message import BarAction, Message, Severity
 from app.panel_registry import CONTROLS, EVOLUTION, POLICY_BARS, TOKEN_INSPECTOR
 from app.widgets.panel import Panel
 from app.widgets.panel_spec import PanelSpec
+from app.workspace.evolution import GREEDY
 from app.workspace.player import Mode
-from app.workspace.right_share import GREEDY
 from app.workspace.run_handle import RunHandle
 from grpo_core.claims.answered import Answered, State
 from grpo_core.config import Settings, language_settings

@@ -15,7 +15,7 @@ from app.controllers.run_files import RunFiles
 from app.controllers.session_files import SESSIONS, SessionFiles
 from app.controllers.structural_changes import StructuralChanges
 from app.messages.message import Severity
-from app.panels.controls.own_prompts import with_prompt_file
+from app.panels.controls.kinds import with_prompt_file
 from app.settings.files import exists
 from app.theme.file_dialogs import file_to_open, file_to_save
 from app.workspace.run_handle import RunHandle

@@ -52,11 +52,11 @@ class TermButton(QAbstractButton):
         """Show ``value`` below the term. Return whether it needs more width than before."""
         if value == self.value:
             return False
-        before = self.size_needed().width()
+        before = self.width_needed()
         self.value = value
         self._say()
         self.update()
-        return self.size_needed().width() > before
+        return self.width_needed() > before
 
     def set_marked(self, marked: bool) -> None:
         if marked != self.marked:
@@ -117,14 +117,6 @@ class TermButton(QAbstractButton):
             ascent, descent = body.ascent(), small.pixelSize() * 0.5
         return wide + 2 * self.side, ascent, descent
 
-    def ascent(self) -> float:
-        """Return the extent of the term above the baseline."""
-        return self.measured()[1]
-
-    def descent(self) -> float:
-        """Return the extent of the term below the baseline, without its value."""
-        return self.measured()[2]
-
     def explain_current(self) -> None:
         self.click()
 
@@ -138,11 +130,10 @@ class TermButton(QAbstractButton):
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         self.explain_current()
 
-    def size_needed(self) -> QRectF:
-        """Return the width and height of the term alone. The width fits the value and never shrinks."""
-        wide, ascent, descent = self.measured()
-        self._widest = max(self._widest, wide)
-        return QRectF(0, 0, self._widest, ascent + descent)
+    def width_needed(self) -> float:
+        """Return the width of the term, which fits its value and never shrinks."""
+        self._widest = max(self._widest, self.measured()[0])
+        return self._widest
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter, theme = QPainter(self), self.theme

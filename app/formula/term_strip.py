@@ -111,7 +111,7 @@ class TermStrip(QWidget):
         self._fitted = wanted
         for share in (*SMALLER, 1.0):
             self._resize(share)
-            if sum(button.size_needed().width() for button in self.buttons) <= width:
+            if sum(button.width_needed() for button in self.buttons) <= width:
                 break
         self._arrange()
 
@@ -147,8 +147,8 @@ class TermStrip(QWidget):
         """Return the height of the pieces in lines of ``width``. If ``move``, also place them."""
         if not self.buttons:
             return 0
-        ascent = max(button.ascent() for button in self.buttons) + 3 * self.factor
-        below = max(button.descent() for button in self.buttons)
+        ascent = max(button.measured()[1] for button in self.buttons) + 3 * self.factor
+        below = max(button.measured()[2] for button in self.buttons)
         valued = any(button.term.key for button in self.buttons)
         line = QFontMetricsF(self.buttons[0].small).height()
         words = line if valued and self._worded else 0.0
@@ -159,7 +159,7 @@ class TermStrip(QWidget):
                 button.baseline = ascent
         x, y = 0.0, 0.0
         for n, button in enumerate(self.buttons):
-            wide = button.size_needed().width()
+            wide = button.width_needed()
             together = wide + self._glued_width(n + 1)
             if x > 0 and x + together > width and not button.term.glue:
                 x, y = 0.0, y + high
@@ -175,7 +175,7 @@ class TermStrip(QWidget):
         for button in self.buttons[n:]:
             if not button.term.glue:
                 break
-            wide += button.size_needed().width()
+            wide += button.width_needed()
         return wide
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -191,11 +191,11 @@ class TermStrip(QWidget):
         return self._heights[width]
 
     def sizeHint(self) -> QSize:
-        wide = sum(button.size_needed().width() for button in self.buttons)
+        wide = sum(button.width_needed() for button in self.buttons)
         return QSize(round(wide) + 1, self._place(1_000_000, move=False))
 
     def minimumSizeHint(self) -> QSize:
-        widest = max((button.size_needed().width() for button in self.buttons), default=0.0)
+        widest = max((button.width_needed() for button in self.buttons), default=0.0)
         return QSize(round(widest), self._place(max(self.width(), round(widest)), move=False))
 
     def words(self) -> list[tuple[str, QRectF]]:

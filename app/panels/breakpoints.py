@@ -88,9 +88,7 @@ class BreakpointsPanel(Panel):
         self.refusal.hide()
         self.always = Label(ALWAYS, name="muted", wraps=True)
         self._list = down(spacing=2)
-        inside = QWidget()
-        down(self._list, self.always, None, on=inside, margins=0, spacing=8)
-        area = plain_scroll_area(inside)
+        area = plain_scroll_area(down(self._list, self.always, None, margins=0, spacing=8))
         down(self._build_form(), self.refusal, (area, 1), on=self, margins=(12, 8, 12, 8), spacing=8)
         workspace.breakpoints.changed.connect(self.redraw)
 

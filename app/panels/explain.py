@@ -7,11 +7,9 @@ from functools import partial
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import (
-    QFrame,
     QGridLayout,
     QHBoxLayout,
     QPushButton,
-    QScrollArea,
     QSizePolicy,
     QStyle,
     QStyleOptionButton,
@@ -20,12 +18,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.boxes import down
+from app.boxes import down, plain_scroll_area
 from app.formula.formula_label import FormulaLabel
 from app.plotting.numbers import full, shown
 from app.theme.labels import Label, plain_tip, wrapped_tip
 from app.widgets.panel import Panel
-from app.workspace.explained import same_kind
+from app.workspace.cursor import same_kind
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
@@ -33,6 +31,11 @@ from grpo_core.explain import Node, Quantity, explain_from
 from grpo_core.text import tr
 
 MOST_INPUTS = 60
+HINT = tr(
+    "Double-click any number, or select it and press E or Return: its formula, its values and its "
+    "inputs appear here, and follow the selected sample."
+)
+BEFORE_FIRST = tr("Update 0 has no numbers to explain yet. Press Step to compute the first update.")
 
 
 class Door(QPushButton):
@@ -87,8 +90,7 @@ class ExplainPanel(Panel):
         top = QHBoxLayout()
         top.addWidget(self.heading, 1)
         top.addWidget(self.back, 0, Qt.AlignmentFlag.AlignTop)
-        inside = self._inside = QWidget()
-        down(
+        self._inside = down(
             top,
             self.formula,
             self.values,
@@ -99,23 +101,17 @@ class ExplainPanel(Panel):
             self.inputs,
             self.source,
             None,
-            on=inside,
             margins=12,
             spacing=8,
         )
-        scroll = QScrollArea()
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setWidgetResizable(True)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroll.setWidget(inside)
+        scroll = plain_scroll_area(self._inside)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
         down(scroll, on=self, margins=0)
 
     @property
     def content_height(self) -> int:
         """Height in pixels of the explanation at the panel's width."""
-        inside = self._inside.layout()
-        assert inside is not None
-        width = max(self.width(), 100)
+        inside, width = self._inside, max(self.width(), 100)
         return inside.totalHeightForWidth(width) if inside.hasHeightForWidth() else inside.sizeHint().height()
 
     def focus_inputs(self) -> None:
@@ -129,7 +125,7 @@ class ExplainPanel(Panel):
     def draw(self, view: View) -> None:
         quantity, numbers = view.quantity, view.step.numbers
         if quantity is None or numbers is None:
-            self._show_empty(numbers is None and quantity is not None)
+            self._show_empty(HINT if quantity is None else BEFORE_FIRST)
             return
         if self._trail and same_kind(self._trail[-1], quantity):
             self._trail[-1] = quantity  # the number has changed with the selection: Back leads to another one
@@ -138,26 +134,17 @@ class ExplainPanel(Panel):
         try:
             node = explain_from(numbers, quantity)
         except (GrpoError, IndexError, KeyError) as error:
-            self._show_empty(False, tr("This update has no such number: {error}").format(error=error))
+            self._show_empty(tr("This update has no such number: {error}").format(error=error))
             return
         self._show(node, view)
 
-    def _show_empty(self, before_first: bool, sentence: str = "") -> None:
+    def _show_empty(self, sentence: str) -> None:
         self._node = None
         for widget in (self.formula, self.values, self.result, self.check, self.inputs, self.inputs_title, self.source):
             widget.hide()
         self.back.setVisible(len(self._trail) > 1)
         self.heading.setText(tr("Explain a number"))
-        hint = tr(
-            "Double-click any number, or select it and press E or Return: its formula, its values and its "
-            "inputs appear here, and follow the selected sample."
-        )
-        hint_text = (
-            tr("Update 0 has no numbers to explain yet. Press Step to compute the first update.")
-            if before_first
-            else hint
-        )
-        self.note.setText(sentence or hint_text)
+        self.note.setText(sentence)
         self.note.show()
 
     def _show(self, node: Node, view: View) -> None:

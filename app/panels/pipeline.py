@@ -6,12 +6,11 @@ from functools import partial
 
 from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
+from PySide6.QtWidgets import QWidget
 
-from app.boxes import across, down
+from app.boxes import across, down, plain_scroll_area
 from app.clock import Timer
-from app.formula.difference import changed_terms, is_another_formula, shorter_terms
-from app.formula.objective_terms import objective_terms
+from app.formula.objective_terms import changed_terms, is_another_formula, objective_terms, shorter_terms
 from app.formula.term_strip import TermStrip
 from app.plotting.numbers import brief, summed
 from app.theme.labels import Label
@@ -19,10 +18,9 @@ from app.theme.reasons import allow
 from app.widgets.panel import Panel
 from app.widgets.stage_button import STAGE_NAMES, StageButton
 from app.workspace.cursor import Stage
-from app.workspace.place_shown import place_shown
 from app.workspace.run_handle import RunHandle
 from app.workspace.step_view import advantage_of
-from app.workspace.view import View
+from app.workspace.view import View, place_shown
 from app.workspace.workspace import Workspace
 from grpo_core import recompute
 from grpo_core.baselines import BASELINES
@@ -58,11 +56,8 @@ class PipelinePanel(Panel):
         self.strip = TermStrip(late=True)
         self.strip.typeset.connect(self.redraw)
         self.strip.term_activated.connect(self._on_term)
-        self.area = QScrollArea()  # with large type on a small screen, a long objective does not fit
-        self.area.setWidget(self.strip)
-        self.area.setWidgetResizable(True)
-        self.area.setFrameShape(QFrame.Shape.NoFrame)
-        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.area = plain_scroll_area(self.strip)  # with large type on a small screen, a long objective does not fit
+        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
         self.area.setMinimumHeight(1)
         self.which = Label(name="muted")
         self._arrows: list[Label] = []
@@ -100,7 +95,7 @@ class PipelinePanel(Panel):
             self.strip.set_terms(objective_terms(settings.objective))
             self.strip.fit(max(self.width() - 20, 200))
         self.strip.set_values(_values(view, *place) if place and not changed else {})
-        self.strip.highlight(_highlighted(view))
+        self.strip.highlight(None if view.quantity is None else view.quantity.name)
         top = max(button.sizeHint().height() for button in self.stages.values())
         below = 0 if unknown else self.strip.heightForWidth(max(self.width() - 20, 200))
         wanted = top + below + 16
@@ -280,8 +275,3 @@ def _place_texts(view: View, place: tuple[int, int] | None) -> tuple[str, ...]:
             else (tr("values of sample {sample}"), tr("sample {sample}"))
         )
     return tuple(pattern.format(sample=place[0] + 1, token=place[1] + 1) for pattern in patterns)
-
-
-def _highlighted(view: View) -> str | None:
-    name = view.quantity.name if view.quantity is not None else None
-    return {"gradient": None, "token_loss": None}.get(name, name) if name else None

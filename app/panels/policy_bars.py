@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QPushButton, QStackedLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
-from app.boxes import across, down
+from app.boxes import across, down, stacked
 from app.panels.policy_chart import LEGEND, LEGEND_WITH_EARLIER, TITLE, Guess, show_policy
-from app.panels.policy_data import PolicyPicture, earlier_ends, picture
-from app.panels.policy_words import stage_sentence
+from app.panels.policy_data import PolicyPicture, earlier_ends, picture, stage_sentence
 from app.plotting.bar_chart import BarChart
 from app.plotting.twin_stack import TwinStack
 from app.theme.labels import EmptyLabel
@@ -51,8 +52,7 @@ class PolicyBarsPanel(Panel):
         self._picture: PolicyPicture | None = None
         self._guess: Guess | None = None
         self._rewards: tuple[object, np.ndarray | None] | None = None
-        self._earlier: tuple[object, ...] = ()
-        self._ends: tuple[tuple[str, ...], tuple[np.ndarray, ...]] = (), ()
+        self._earlier_ends = lru_cache(maxsize=1)(earlier_ends)  # the chart compares them by identity
         self.choice = CalmBox()
         self.choice.setAccessibleName(tr("Context", "of an action"))
         self.choice.activated.connect(self._on_context)
@@ -68,17 +68,11 @@ class PolicyBarsPanel(Panel):
         self.paired = toggle(tr("Pairs"), tip, quiet=True)
         self.paired.toggled.connect(self.redraw)
         self.twin.add_to_header(self.paired, last=True)
-        self._stack = QStackedLayout(self)
-        self._stack.addWidget(self.twin)
-        self._stack.addWidget(self._build_empty())
-
-    def _build_empty(self) -> QWidget:
         self.empty = EmptyLabel(NO_BARS)
         self.completions = QPushButton(tr("Show completions"))
         self.completions.clicked.connect(self.completions_wanted)
-        inside = QWidget()
-        down(None, self.empty, across(None, self.completions, None), None, on=inside)
-        return inside
+        empty = down(None, self.empty, across(None, self.completions, None), None)
+        self._stack = stacked(self.twin, empty, on=self)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
@@ -90,8 +84,7 @@ class PolicyBarsPanel(Panel):
             return
         self._fill_contexts(view)
         cursor = view.cursor
-        self._find_ends(view)
-        names, ends = self._ends
+        names, ends = self._earlier_ends(view.trials, self.context, len(view.run.origin.vocabulary))
         self._picture = shown = picture(
             view.step,
             self.context,
@@ -132,12 +125,6 @@ class PolicyBarsPanel(Panel):
         self.context = min(self.context, max(len(names) - 1, 0))
         fill(self.choice, names, self.context)
         self.choice.setVisible(len(names) > 1)
-
-    def _find_ends(self, view: View) -> None:
-        """Find the final policies of earlier runs, if they have changed. Otherwise they stay the same object."""
-        stamp = (view.trials, self.context, len(view.run.origin.vocabulary))
-        if stamp != self._earlier:
-            self._earlier, self._ends = stamp, earlier_ends(*stamp)
 
     def _action_rewards(self, view: View) -> np.ndarray | None:
         """Return the rewards under the settings of the update shown, or at the head under those of the next one."""

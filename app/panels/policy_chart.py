@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from app.panels.policy_data import PolicyPicture
+from app.panels.policy_data import PolicyPicture, in_fewer_words, stage_sentence
 from app.panels.policy_film import (
     BELOW,
     CENTRING,
@@ -21,7 +21,6 @@ from app.panels.policy_film import (
     stem_heights,
     weights,
 )
-from app.panels.policy_words import in_fewer_words, stage_sentence
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import WIDTH, BarPicture, BarSeries, Lane, side_by_side
 from app.plotting.numbers import MINUS, shown

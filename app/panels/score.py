@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QLineEdit, QPushButton, QStackedLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
 
-from app.boxes import across, down
+from app.boxes import across, down, stacked
 from app.panels.placed_strip import PlacedStrip
 from app.theme.labels import EmptyLabel, Label
 from app.theme.reasons import allow
@@ -41,11 +41,10 @@ PLACEHOLDER, IN_WORDS = tr("Your completion, such as 2+12=14"), tr("Your complet
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Submission:
-    """A question that is pending or answered, the update whose group the completion joins, and its run's ID."""
+    """A question that is pending or answered, and the update whose group the completion joins."""
 
     question: Question
     step: Step
-    run: str
 
 
 class ScorePanel(Panel):
@@ -71,23 +70,20 @@ class ScorePanel(Panel):
         self._group = 0
         self.submission: Submission | None = None
         self._answer: Answer | None = None
-        self.held: tuple[Step, str] | None = None
-        """The update whose prompts are offered while the user types, even if the run continues, and the ID of its
-        run.
-        """
-        self._stack = QStackedLayout(self)
-        self._stack.addWidget(self._build())
-        self._stack.addWidget(self.empty)
+        self.held: Step | None = None
+        """The update whose prompts are offered while the user types, even if the run continues."""
+        row = across(self.prompt, (self.field, 1), self.button, spacing=8)
+        content = down(row, (self.strip, 1), self.status, margins=(12, 8, 12, 8), spacing=8)
+        self._stack = stacked(content, self.empty, on=self)
         workspace.answered.connect(self._on_answered)
         workspace.refused.connect(self._on_refused)
 
-    def _build(self) -> QWidget:
-        inside = QWidget()
-        row = across(self.prompt, (self.field, 1), self.button, spacing=8)
-        down(row, (self.strip, 1), self.status, on=inside, margins=(12, 8, 12, 8), spacing=8)
-        return inside
-
     # -- drawing -----------------------------------------------------------------------------------------------------
+
+    def begin_run(self) -> None:
+        self.held = None
+        if self.submission is not None:
+            self._forget()
 
     def draw(self, view: View) -> None:
         step = self._step(view)
@@ -107,8 +103,6 @@ class ScorePanel(Panel):
         fill(self.prompt, [" ".join(question_text(step, g, view.run.origin).split()) for g in groups], self._group)
         self.prompt.setMaximumWidth(max(round(self.width() * 0.4), round(90 * view.scale)))
         self.field.setPlaceholderText(IN_WORDS if view.run.origin.settings.model.folder else PLACEHOLDER)
-        if self.submission is not None and self.submission.run != view.run.id:
-            self._forget()
         if self.submission is None or self._answer is None:
             self.strip.show_nothing(view.theme, view.scale)
             return
@@ -142,9 +136,7 @@ class ScorePanel(Panel):
 
     def _step(self, view: View) -> Step | None:
         """Return the update whose group a completion joins: the one shown, or the one when the user began to type."""
-        if self.held is not None and self.held[1] != view.run.id:
-            self.held = None
-        return view.step.step if self.held is None else self.held[0]
+        return view.step.step if self.held is None else self.held
 
     def summary(self, view: View) -> str:
         return self.status.text() or tr("Nothing has been scored.")
@@ -164,9 +156,9 @@ class ScorePanel(Panel):
             return
         question = Question(step=step.step, group=self._group, completion=text)
         self._forget()
-        self.submission = Submission(question=question, step=step, run=view.run.id)
+        self.submission = Submission(question=question, step=step)
         self._show_status(tr("Asking the model as it was before this update…"))
-        self.workspace.ask(question)
+        self.workspace.asked.emit(question)
         self.redraw()
 
     def _known(self, text: str) -> bool:
@@ -209,7 +201,7 @@ class ScorePanel(Panel):
     def _on_edited(self, text: str) -> None:
         """Keep offering the prompt that the user is answering until the answer is scored or deleted."""
         step = self._step(self.workspace.view)
-        self.held = (step, self.workspace.view.run.id) if text and step is not None else None
+        self.held = step if text else None
         if not text:
             self.redraw()
 

@@ -11,6 +11,7 @@ from app.boxes import across, plain_scroll_area
 from app.panels.history_chart import NATS, OTHER, UNIT
 from app.theme.labels import plain_tip
 from app.theme.tokens import Theme
+from app.widgets.toggle import toggle
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
 from grpo_core.config import Settings
@@ -84,7 +85,6 @@ class SeriesChoice(QWidget):
             self.fit()
 
     def _build_boxes(self) -> QScrollArea:
-        inside = QWidget()
         for name in (*UNIT, *NATS, *OTHER):
             box = QCheckBox(METRICS[name].short)
             box.setChecked(name in SHOWN)
@@ -92,10 +92,9 @@ class SeriesChoice(QWidget):
             box.setAccessibleName(tr("Show {title}").format(title=METRICS[name].title))
             box.toggled.connect(self.changed)
             self.boxes[name] = box
-        across(*self.boxes.values(), None, on=inside, margins=(12, 0, 12, 0), spacing=SPACING)
-        area = plain_scroll_area(inside, bars=False)
-        self._area, self._inside = area, inside
-        return area
+        self._inside = across(*self.boxes.values(), None, margins=(12, 0, 12, 0), spacing=SPACING)
+        self._area = plain_scroll_area(self._inside, bars=False)
+        return self._area
 
     def _build_buttons(self) -> None:
         self.more = QToolButton()
@@ -107,10 +106,7 @@ class SeriesChoice(QWidget):
         self.more.setMenu(self.left_over)
         self.left_over.triggered.connect(self._on_more)
         self.more.hide()
-        self.table = QToolButton()
-        self.table.setText(tr("Table"))
-        self.table.setCheckable(True)
-        self.table.setProperty("quiet", True)
+        self.table = toggle(tr("Table"), "", quiet=True)
         self.table.setAccessibleName(tr("Show the numbers as tables"))
 
     def _choose(self, run: RunHandle) -> None:

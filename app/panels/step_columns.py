@@ -7,8 +7,8 @@ from typing import Any
 
 from app.plotting.numbers import residues, shown
 from app.plotting.table_model import Column
-from app.token_grid.white_space import visible_text
-from app.workspace.cursor import Stage
+from app.token_grid.cells import visible_text
+from app.workspace.cursor import Selection, Stage
 from grpo_core import step_table
 from grpo_core.explain import Numbers, Quantity
 from grpo_core.record import Origin, Step
@@ -119,6 +119,13 @@ def values_shown(
     if column.name == "token":
         return [visible_text(str(value)) for value in values]
     return values
+
+
+def place_of(selection: Selection, rows: Sequence[step_table.Row]) -> int | None:
+    """Return the row of the selected token, or the first of the selected completion, or None if there is none."""
+    here = [n for n, row in enumerate(rows) if row.row == selection.row]
+    exact = [n for n in here if rows[n].token == selection.token]
+    return next(iter(exact or here), None)
 
 
 def summed(name: str, passed: int, only: int | None) -> Quantity:

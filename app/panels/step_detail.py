@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Slot
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QStackedLayout, QWidget
+from collections.abc import Mapping
 
-from app.boxes import across, down
-from app.panels.step_columns import KEPT, UNTIL, columns_shown, summed, sums, table_column, values_shown, widest_sums
-from app.panels.sum_row import SumRow
+from PySide6.QtCore import QRect, QRectF, QSize, Qt, Slot
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from app.boxes import across, down, stacked
+from app.panels.step_columns import (
+    KEPT,
+    UNTIL,
+    columns_shown,
+    place_of,
+    summed,
+    sums,
+    table_column,
+    values_shown,
+    widest_sums,
+)
 from app.plotting import numbers
+from app.plotting.numbers import shown
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import EmptyLabel, Label, plain_tip
-from app.theme.sourced import SourcedText
+from app.theme.sourced import Sourced, SourcedText
 from app.theme.tokens import LIGHT, Theme
 from app.widgets.calm import CalmBox
 from app.widgets.combo import fill
@@ -25,6 +37,105 @@ from grpo_core import step_table
 from grpo_core.explain import Quantity
 from grpo_core.record import Step
 from grpo_core.text import listed, plural, tr
+
+
+class SumRow(Sourced, QWidget):
+    """Sums aligned with the columns of a table. The first visible column has the label.
+
+    Left and Right move between the sums.
+
+    Attributes:
+        texts: the displayed sums, by the column's key.
+        chosen: key of the sum that E explains; empty if there is none.
+    """
+
+    def __init__(self, table: TableTwin, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._table = table
+        self.texts: dict[str, str] = {}
+        self.chosen = ""
+        self._asked = QSize()
+        """The size hint last returned to the layout."""
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        table.horizontalHeader().sectionResized.connect(self._on_resized)
+        table.horizontalScrollBar().valueChanged.connect(self._on_resized)
+
+    def sizeHint(self) -> QSize:
+        return QSize(0, round(self._table.cells.metrics.height() + 7 * self._table.factor))
+
+    def show_sums(self, sums: Mapping[str, float]) -> None:
+        """Show ``sums``, a mapping from column key to sum. Other columns stay blank."""
+        columns = {column.key: column for column in self._table.table.columns}
+        self.texts = {key: shown(value, columns[key].decimals) for key, value in sums.items() if key in columns}
+        self.setAccessibleName(tr("Sums"))
+        self.setAccessibleDescription(
+            "; ".join(
+                tr("sum of {column}: {value}").format(column=columns[key].title, value=text)
+                for key, text in self.texts.items()
+            )
+        )
+        self.setToolTip(plain_tip(self.accessibleDescription()))
+        if self.sizeHint() != self._asked:  # updating the geometry would lay out the entire window again
+            self._asked = self.sizeHint()
+            self.updateGeometry()
+        self.update()
+
+    def places(self) -> dict[str, QRectF]:
+        """Rectangle of each visible column's sum, by the column's key."""
+        table, origin = self._table, self._table.viewport().x()
+        return {
+            column.key: QRectF(origin + table.columnViewportPosition(n), 0, table.columnWidth(n), self.height())
+            for n, column in enumerate(table.table.columns)
+            if not table.isColumnHidden(n)
+        }
+
+    def _visible(self) -> dict[str, QRectF]:
+        """Return the places of the sums, by the column's key, from left to right. The chosen one is among them."""
+        places = {key: place for key, place in self.places().items() if key in self.texts}
+        self.chosen = self.chosen if self.chosen in places else next(iter(places), "")
+        return places
+
+    def explained_box(self) -> QRect:
+        return self._visible().get(self.chosen, QRectF()).toRect()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        keys, way = [*self._visible()], {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()))
+        if way is None or not keys:
+            super().keyPressEvent(event)
+            return
+        self.chosen = keys[min(max(keys.index(self.chosen) + way, 0), len(keys) - 1)]
+        self.update()
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        for key, place in self._visible().items():
+            if place.contains(event.position()):
+                self.chosen = key
+                super().mouseDoubleClickEvent(event)
+
+    def _on_resized(self, *_: object) -> None:
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        table = self._table
+        painter = QPainter(self)
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+        painter.setPen(QPen(table.theme.colour("border"), 1))
+        painter.drawLine(self.rect().topLeft(), self.rect().topRight())
+        pad = 8 * table.factor
+        right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+        painter.setFont(table.cells.font)
+        for number, (key, place) in enumerate(self.places().items()):
+            inner = place.adjusted(pad, 0, -pad, 0)
+            if key in self.texts:
+                painter.setPen(table.theme.colour("text"))
+                painter.drawText(inner, right, self.texts[key])
+            elif number == 0:
+                painter.setPen(table.theme.colour("muted"))
+                painter.drawText(inner, left, "Σ")
+        if self.hasFocus():
+            table.cells.paint_focus(painter, QRectF(self.explained_box()))
+
 
 FOOT = 0.25
 """Maximum share of the panel's height for the sentences on the groups."""
@@ -65,12 +176,9 @@ class StepDetailPanel(Panel):
         label.setBuddy(self.passes)  # hidden together with the box in pictures without controls
         self._top = across(label, self.passes, None, self.wider, margins=(12, 4, 12, 4), spacing=6)
         self._below = across(self.foot)
-        full = QWidget()
-        self._column = down(self._top, (self.table, 1), self.sums, self._below, on=full, margins=0, spacing=0)
+        self._column = down(self._top, (self.table, 1), self.sums, self._below, margins=0, spacing=0)
         self._column.addStretch(0)
-        self._stack = QStackedLayout(self)
-        self._stack.addWidget(full)
-        self._stack.addWidget(self.empty)
+        self._stack = stacked(self._column, self.empty, on=self)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
@@ -90,7 +198,7 @@ class StepDetailPanel(Panel):
         if key != self._filled:  # another token of the same completions needs no new table
             self._filled, self._only = key, only
             self._fill(view, step, revealed)
-        self.table.select_row(self._place_of(view))
+        self.table.select_row(place_of(view.selection, self.rows))
         foot = _foot(revealed, view)
         if self._only is not None:
             foot = tr(
@@ -172,14 +280,6 @@ class StepDetailPanel(Panel):
         step, row = self.workspace.view.step.step, self.workspace.view.selection.row or 0
         if step is not None:
             self.workspace.explain(Quantity("group_mean", group=int(step.group[row])))
-
-    def _place_of(self, view: View) -> int | None:
-        wanted = view.selection
-        if wanted.row is None:
-            return None
-        here = [i for i, row in enumerate(self.rows) if row.row == wanted.row]
-        exact = [i for i in here if self.rows[i].token == wanted.token]
-        return next(iter(exact or here), None)
 
     def summary(self, view: View) -> str:
         if view.step.step is None:

@@ -1,8 +1,9 @@
-"""The timeline: all updates of the run on one line, which can be dragged, hovered over and navigated with keys."""
+"""The timeline: all updates of the run on one line, which can be dragged, and the events that are worth stopping at."""
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Slot
@@ -24,13 +25,34 @@ from app.plotting.numbers import shown
 from app.theme.labels import Label, plain_tip, rich_tip
 from app.theme.reasons import allow
 from app.widgets.panel import Panel
-from app.workspace.events import EVENTS, next_event
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.metrics import METRICS
 from grpo_core.runs.thinning import stretch_at, stretches_text
 from grpo_core.text import plural, tr
+
+CLIP, DEAD, BEST, CHANGED = tr("clip", "mark"), tr("dead group"), tr("new best action"), tr("settings changed")
+EVENTS = (CLIP, DEAD, BEST, CHANGED)
+
+
+def next_event(run: RunHandle, step: int, forwards: bool = True) -> tuple[int, str] | None:
+    """Return the nearest update after (or before) ``step`` at which an event begins, with its description, or None."""
+    nearest = [
+        (onsets.after(step) if forwards else onsets.before(step), what)
+        for onsets, what in zip(run.onsets, (CLIP, DEAD, BEST), strict=True)
+    ]
+    nearest.append((_changed(run, step, forwards), CHANGED))
+    real = [(at, what) for at, what in nearest if at is not None]
+    return (min(real) if forwards else max(real)) if real else None
+
+
+def _changed(run: RunHandle, step: int, forwards: bool) -> int | None:
+    """Return the nearest update after (or before) ``step`` with changed settings, not counting the start of the run."""
+    firsts = [first for first, _ in run.changes[1:]]
+    place = bisect_right(firsts, step) if forwards else bisect_left(firsts, step) - 1
+    return firsts[place] if 0 <= place < len(firsts) else None
+
 
 PREVIEW = ("reward_mean", "kl", "entropy", "max_prob", "clip_fraction")
 VERBS = (tr("Update", "noun"), tr("Viewing"))
@@ -218,12 +240,8 @@ class TimelinePanel(Panel):
         self._fit_height()
 
     def draw(self, view: View) -> None:
-        verb = VERBS[0] if view.following else VERBS[1]
-        self.place.show_place(
-            tr("{verb} <b>{step:,}</b> of {head:,}").format(
-                verb=verb, step=view.run.label(view.cursor.step), head=view.run.label(view.head)
-            )
-        )
+        verb, step, head = VERBS[not view.following], view.run.label(view.cursor.step), view.run.label(view.head)
+        self.place.show_place(tr("{verb} <b>{step:,}</b> of {head:,}").format(verb=verb, step=step, head=head))
         self._keep_widths(view)
         self.track.show_view(view)
         behind = (

@@ -13,8 +13,7 @@ from app.boxes import down
 from app.experiments.repeats import RepeatController, RepeatResults, following
 from app.panels.history_chart import NATS, OTHER, UNIT, HistoryChart
 from app.panels.series_choice import SeriesChoice
-from app.panels.trials_row import TrialsRow, held_out, trial_text
-from app.panels.trials_table import COLUMNS, trial_rows
+from app.panels.trials_row import COLUMNS, TrialsRow, held_out, trial_rows, trial_text
 from app.plotting.axis import Scale
 from app.plotting.numbers import shown
 from app.plotting.table_twin import TableTwin

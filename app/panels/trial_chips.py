@@ -14,13 +14,6 @@ from grpo_core.text import plural, tr
 
 SAMPLE, PAD = 14.0, 8.0
 """Pixels at 100 %: length of the line sample in a chip, and padding."""
-POINTED = {
-    QEvent.Type.Enter: True,
-    QEvent.Type.Leave: False,
-    QEvent.Type.FocusIn: True,
-    QEvent.Type.FocusOut: False,
-}
-"""Event -> whether the pointer or the keyboard focus is on a chip after it."""
 GAP = 6
 """Pixels between two chips at 100 %."""
 
@@ -36,13 +29,13 @@ class TrialChip(QAbstractButton):
         subject: the run or the repeats that it represents.
 
     Signals:
-        opened: open what it represents.
-        pointed: whether the pointer or the keyboard focus is on it.
+        opened, explain_wanted: open what it represents, or explain its number.
+        pointed: what it represents, while the pointer or the keyboard focus is on it, otherwise None.
     """
 
-    opened = Signal()
-    explain_wanted = Signal()
-    pointed = Signal(bool)
+    opened = Signal(object)
+    explain_wanted = Signal(object)
+    pointed = Signal(object)
 
     def __init__(self, meaning: str = "text", *, can_hide: bool = True, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -97,7 +90,7 @@ class TrialChip(QAbstractButton):
     # -- input -------------------------------------------------------------------------------------------------------
 
     def explain_current(self) -> None:
-        self.explain_wanted.emit()
+        self.explain_wanted.emit(self.subject)
 
     def nextCheckState(self) -> None:
         if self.can_hide:
@@ -105,7 +98,7 @@ class TrialChip(QAbstractButton):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self.opened.emit()
+            self.opened.emit(self.subject)
         else:
             super().keyPressEvent(event)
 
@@ -113,14 +106,16 @@ class TrialChip(QAbstractButton):
         """Undo the toggle of the first click, and open what the chip represents."""
         if event.button() is Qt.MouseButton.LeftButton:
             self.click()
-            self.opened.emit()
+            self.opened.emit(self.subject)
         else:
             super().mouseDoubleClickEvent(event)
 
     def event(self, event: QEvent) -> bool:
         handled = super().event(event)
-        if event.type() in POINTED:
-            self.pointed.emit(POINTED[event.type()])
+        if event.type() in (QEvent.Type.Enter, QEvent.Type.FocusIn):
+            self.pointed.emit(self.subject)
+        elif event.type() in (QEvent.Type.Leave, QEvent.Type.FocusOut):
+            self.pointed.emit(None)
         return handled
 
 
@@ -154,15 +149,12 @@ class ChipRow(QWidget):
         self._widgets = list(widgets)
         self._place()
 
-    def fitting(self, widgets: Sequence[QWidget]) -> int:
-        """Return how many of ``widgets`` fit, counted from the first. The number is at least 1."""
-        return self._fitting(widgets, self.width())
-
-    def _fitting(self, widgets: Sequence[QWidget], width: int) -> int:
+    def fitting(self, widgets: Sequence[QWidget], taken: int = 0) -> int:
+        """Return how many of ``widgets`` fit next to ``taken`` pixels, counted from the first. It is at least 1."""
         gap, right = round(GAP * self.factor), 0
         for count, widget in enumerate(widgets):
             right += widget.sizeHint().width() + gap * (count > 0)
-            if right > width and count:
+            if right > self.width() - taken and count:
                 return count
         return len(widgets)
 
@@ -173,7 +165,7 @@ class ChipRow(QWidget):
             self.more.setFont(chips[0].font())
             self.more.setText(f"+{len(chips)}")
             space = self.more.fontMetrics().horizontalAdvance(self.more.text()) + round(2 * PAD * self.factor)
-            count = self._fitting(self._widgets, self.width() - space)
+            count = self.fitting(self._widgets, space)
             self.more.setGeometry(self.width() - space, 0, space, self.height())
         hidden = [chip.text() for chip in chips if count and chip not in self._widgets[:count]]
         self.more.setVisible(bool(hidden))

@@ -1,11 +1,15 @@
-"""The row of trials above the training history: this run, its repeats, earlier runs, and a button for repeats."""
+"""The trials of the training history, as a row of chips with a button for repeats, and as a table.
+
+They are this run, its repeats and earlier runs.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-from PySide6.QtCore import Qt, Signal, SignalInstance
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QPushButton, QWidget
 
@@ -15,12 +19,15 @@ from app.experiments.repeats import COUNT, PINNED, RepeatResults
 from app.jobs.computed_on import ComputedOn
 from app.panels.trial_chips import ChipRow, TrialChip
 from app.plotting.numbers import shown
+from app.plotting.table_model import Column
 from app.theme.labels import Label, plain_tip, wrapped_tip
 from app.theme.sourced import SourcedText
 from app.workspace.run_handle import RunHandle
-from app.workspace.trials import MOST, Trial, likeliest
+from app.workspace.trials import HALF, MOST, Trial, differences, likeliest
 from app.workspace.view import View
-from grpo_core.text import plural, tr
+from grpo_core.config import Settings
+from grpo_core.metrics import METRICS
+from grpo_core.text import listed, plural, tr
 
 LINE = 28
 """Height in pixels at 100 % of the chips, and maximum height of the sentence."""
@@ -60,15 +67,15 @@ class TrialsRow(QWidget):
         self.pinned = [TrialChip() for _ in range(PINNED)]
         self.chips = [TrialChip() for _ in range(MOST)]
         for chip in (self.repeats, *self.pinned, *self.chips):
-            chip.clicked.connect(partial(self._pass_on, self.toggled, chip))
+            chip.clicked.connect(partial(self._on_clicked, chip))
         for chip in (self.own, self.repeats, *self.pinned):
             chip.opened.connect(chip.explain_wanted)  # it has no run of its own to open
         for chip in self.chips:
-            chip.opened.connect(partial(self._pass_on, self.opened, chip))
-            chip.pointed.connect(partial(self._on_pointed, chip))
+            chip.opened.connect(self.opened)
+            chip.pointed.connect(self.pointed)
         self._all_chips = (self.own, self.repeats, *self.pinned, *self.chips)
         for chip in self._all_chips:
-            chip.explain_wanted.connect(partial(self._pass_on, self.explain_wanted, chip))
+            chip.explain_wanted.connect(self.explain_wanted)
         for widget in (*self._all_chips, self.hint):
             widget.setParent(self.row)
             widget.hide()
@@ -78,7 +85,7 @@ class TrialsRow(QWidget):
         self.button.setToolTip(plain_tip(TIP))
         self.where = menu_button(tr("Computed on"), ComputedOnField(computed_on))
         self.sentence = SourcedText("small", "muted")
-        self.sentence.source_wanted.connect(partial(self._pass_on, self.explain_wanted, self.repeats))
+        self.sentence.source_wanted.connect(self.repeats.explain_current)
         self.sentence.hide()
         self.second = ChipRow()
         self.second.hide()
@@ -112,16 +119,16 @@ class TrialsRow(QWidget):
                 parts, then a second line of chips is hidden, then all sentences, then the row.
         """
         run = view.run
-        held = held_out(run) if run.origin.settings.is_language else None
+        own = reached_text(tr("this run"), run, past_half, likeliest(run, past_half)) or tr("this run")
         here, lines = run.changes[-1][1], int(space // (LINE * view.scale))
         batch = repeats, *((repeats.count, repeats.note) if repeats is not None else ())
-        stamp = (run, view.trials, past_half, held, here, batch, pinned, busy, drawn, view.theme, view.scale, lines)
+        stamp = (run, view.trials, own, here, batch, pinned, busy, drawn, view.theme, view.scale, lines)
         if stamp == self._shown:
             return
         self._shown = stamp
         self.setVisible(not run.is_recorded and lines >= 1)
         self._apply_style(view)
-        self.own.show_trial(own_text(run, past_half, held), OWN, run, shown=True)
+        self.own.show_trial(own, OWN, run, shown=True)
         whole = ""
         if repeats is not None:
             text = repeats.title(here) if not repeats.count else f"{repeats.title(here)}: {repeats.numbers}"
@@ -192,11 +199,8 @@ class TrialsRow(QWidget):
 
     # -- input -------------------------------------------------------------------------------------------------------
 
-    def _pass_on(self, signal: SignalInstance, chip: TrialChip, *_: object) -> None:
-        signal.emit(chip.subject)
-
-    def _on_pointed(self, chip: TrialChip, here: bool) -> None:
-        self.pointed.emit(chip.subject if here else None)
+    def _on_clicked(self, chip: TrialChip) -> None:
+        self.toggled.emit(chip.subject)
 
 
 def held_out(run: RunHandle) -> tuple[float, int] | None:
@@ -206,35 +210,28 @@ def held_out(run: RunHandle) -> tuple[float, int] | None:
     return (float(values[known[-1]]), int(known[-1]) + 1) if known.size else None
 
 
-def own_text(run: RunHandle, past_half: int | None, held: tuple[float, int] | None) -> str:
+def reached_text(name: str, run: RunHandle, past_half: int | None, action: str) -> str:
+    """Return ``name`` with what ``run`` has reached: the last held-out share of a language model, or the update
+    ``past_half`` after which one action had most of the probability. Empty if it has reached neither.
+    """
+    held = held_out(run) if run.origin.settings.is_language else None
     if held is not None:
-        return tr("this run: held-out {share} at {update}").format(share=shown(held[0], 2), update=held[1])
+        text = tr("{name}: held-out {share} at {update}")
+        return text.format(name=name, share=shown(held[0], 2), update=held[1])
     if past_half is None:
-        return tr("this run")
-    action = likeliest(run, past_half)
-    if not action:
-        return tr("this run: max π > 0.5 at {update}").format(update=past_half)
-    return tr("this run: π({action}) > 0.5 at {update}").format(action=action, update=past_half)
+        return ""
+    text = tr("{name}: π({action}) > 0.5 at {update}") if action else tr("{name}: max π > 0.5 at {update}")
+    return text.format(name=name, action=action, update=past_half)
 
 
 def trial_text(trial: Trial) -> str:
-    """Return the label of the chip for an earlier run, with when one action first had most of the probability."""
-    held = held_out(trial.run) if trial.run.origin.settings.is_language else None
-    if held is not None:
-        return tr("{name}: held-out {share} at {update}").format(
-            name=trial.name, share=shown(held[0], 2), update=held[1]
-        )
+    """Return the label of the chip for an earlier run."""
     if trial.run.origin.settings.is_language:
-        return plural("{name}: {updates} update", "{name}: {updates} updates", trial.updates).format(
-            name=trial.name, updates=trial.updates
-        )
-    if trial.past_half is None:
-        return tr("{name}: π below 0.5").format(name=trial.name)
-    if not trial.action:
-        return tr("{name}: max π > 0.5 at {update}").format(name=trial.name, update=trial.past_half)
-    return tr("{name}: π({action}) > 0.5 at {update}").format(
-        name=trial.name, action=trial.action, update=trial.past_half
-    )
+        text = plural("{name}: {updates} update", "{name}: {updates} updates", trial.updates)
+    else:
+        text = tr("{name}: π below 0.5")
+    reached = reached_text(trial.name, trial.run, trial.past_half, trial.action)
+    return reached or text.format(name=trial.name, updates=trial.updates)
 
 
 def trial_tip(trial: Trial) -> str:
@@ -245,3 +242,55 @@ def trial_tip(trial: Trial) -> str:
         "the visited places, is past 0.5. A click shows or hides its lines, a double click or Return opens it.",
         trial.updates,
     ).format(title=trial.run.title, updates=trial.updates)
+
+
+LAST = ("reward_mean", "max_prob", "kl", "entropy")
+"""Series whose last value is shown in a column."""
+COLUMNS = (
+    Column("run", tr("Run", "noun"), chars=16, kind="text"),
+    Column("seed", tr("Seed"), chars=6, decimals=0),
+    Column("differs", tr("Differs in"), chars=14, kind="text"),
+    Column(
+        "past_half",
+        tr("π > {half:g} at").format(half=HALF),
+        chars=9,
+        decimals=0,
+        help=tr("The first update after which the largest probability, averaged over the visited places, is past 0.5."),
+    ),
+    Column("updates", tr("Updates"), chars=8, decimals=0),
+    *(Column(name, METRICS[name].title, chars=12, unit=METRICS[name].unit, help=METRICS[name].help) for name in LAST),
+)
+
+
+def trial_rows(
+    run: RunHandle, past_half: int | None, trials: tuple[Trial, ...], repeats: Sequence[RepeatResults]
+) -> list[list[object]]:
+    """Return the rows: ``run``, then ``trials``, newest first, then all ``repeats``, newest first, by their seeds."""
+    rows = [_row(run, tr("this run"), "", past_half)]
+    rows += [_row(one.run, one.run.title, _words(one.differs), one.past_half) for one in reversed(trials)]
+    here = run.changes[-1][1]
+    return rows + [row for batch in reversed(repeats) if batch.count for row in _repeats(batch, here)]
+
+
+def _words(differs: tuple[str, ...]) -> str:
+    return listed(differs) or tr("nothing but the seed")
+
+
+def _row(run: RunHandle, title: str, differs: str, past_half: int | None) -> list[object]:
+    last = [run.series[name].last if len(run.series[name]) else None for name in LAST]
+    return [title, run.origin.settings.seed, differs, past_half, run.head, *last]
+
+
+def _repeats(repeats: RepeatResults, here: Settings) -> list[list[object]]:
+    past, differs = repeats.past_half, _words(differences(repeats.settings, here))
+    return [
+        [
+            tr("repeat"),
+            seed,
+            differs,
+            int(past[place]) if np.isfinite(past[place]) else None,
+            repeats.count,
+            *(float(repeats.series[name][-1, place]) for name in LAST),
+        ]
+        for place, seed in enumerate(repeats.seeds)
+    ]

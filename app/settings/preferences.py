@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from app.settings.files import reason, write_atomically, write_or_say
-from app.workspace.tempo import BANDIT, LANGUAGE, Tempo
+from app.workspace.player import BANDIT, LANGUAGE, Tempo
 from grpo_core.breakpoints import Breakpoint, breakpoint_from_json
 from grpo_core.config.fields import check, described, setting
 from grpo_core.errors import SettingsError

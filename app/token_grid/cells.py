@@ -13,6 +13,16 @@ from PySide6.QtGui import QBrush, QFontMetricsF, QPainter, QPen, QStaticText, QT
 from app.theme.tokens import Theme
 from app.token_grid.tints import strength
 
+
+@lru_cache(maxsize=1 << 17)
+def visible_text(token: str) -> str:
+    """Return the text of ``token`` on one line, with symbols for line breaks, tabs, and the spaces at its ends."""
+    if token.strip(" ") == token and token.isprintable():
+        return token
+    plain = token.replace("\r", "␍").replace("\n", "⏎").replace("\t", "⇥")
+    return plain.replace(" ", "·") if plain.strip(" ") != plain else plain
+
+
 LEVELS = 32
 BETWEEN = 14.0
 """Pixels between two columns of notes."""
@@ -20,6 +30,11 @@ END = "⏎"
 """Symbol of the end-of-sequence token, which is a token like any other but drawn less prominently."""
 Note = tuple[str, str]
 """A short note next to a completion, and the meaning that determines its colour."""
+
+
+def token_text(words: Sequence[str], token: int) -> str:
+    """Return the :func:`visible_text` of a token of the vocabulary ``words``, or a question mark if it is unknown."""
+    return visible_text(words[token]) if 0 <= token < len(words) else "?"
 
 
 class Cells:
@@ -42,12 +57,9 @@ class Cells:
             True: QPen(theme.colour("push_up"), 2, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap),
             False: QPen(theme.colour("push_down"), 2, Qt.PenStyle.DashLine, Qt.PenCapStyle.FlatCap),
         }
-        self._hatches = {
-            True: QBrush(theme.colour("push_up"), Qt.BrushStyle.BDiagPattern),
-            False: QBrush(theme.colour("push_down"), Qt.BrushStyle.BDiagPattern),
-        }
+        self._hatches = {True: theme.hatch("push_up"), False: theme.hatch("push_down")}
         self._lit = theme.faint("text", 0.35)
-        self._hatch_on_full = QBrush(theme.colour("ground"), Qt.BrushStyle.BDiagPattern)
+        self._hatch_on_full = theme.hatch("ground")
         self._dead = QPen(theme.colour("dead"), 1, Qt.PenStyle.DotLine)
 
     def paint(

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolTip, QWidget
 
 from app.theme.labels import plain_tip
 from app.theme.painted_ahead import PaintedAhead
-from app.theme.tokens import Theme
+from app.theme.tokens import LIGHT, Theme
 from app.token_grid.cells import BETWEEN, Cells, Note
 from app.token_grid.token_film import Moment
 from grpo_core.text import tr
@@ -105,6 +105,18 @@ class TokenRows:
     counts: list[list[bool]] | None = None
 
 
+NO_ROWS = TokenRows(
+    index=np.empty(0, np.int64),
+    texts=[],
+    share=np.empty((0, 0)),
+    signed=False,
+    clipped=np.empty((0, 0), bool),
+    notes=[],
+    dead=False,
+    tip=lambda n, token: "",
+)
+
+
 class TokenGrid(PaintedAhead, QAbstractScrollArea):
     """The grid widget. Arrow keys move between tokens, PageUp and PageDown between groups.
 
@@ -123,8 +135,8 @@ class TokenGrid(PaintedAhead, QAbstractScrollArea):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
-        self.rows: TokenRows | None = None
-        self._cells: Cells | None = None
+        self.rows = NO_ROWS
+        self._cells = Cells(LIGHT, 1.0)
         self._selected: tuple[int, int] | None = None
         self._flows: list[Flow] = []
         self._tops: list[float] = [TOP]
@@ -142,7 +154,7 @@ class TokenGrid(PaintedAhead, QAbstractScrollArea):
                 "Return explains the token."
             )
         )
-        self._look: tuple[Theme, float] | None = None
+        self._look: tuple[Theme, float] = LIGHT, 1.0
 
     def show_rows(self, rows: TokenRows, theme: Theme, scale: float, selected: tuple[int, int] | None) -> None:
         """Show these rows with a ring around the selected (row of the record, token)."""
@@ -167,8 +179,6 @@ class TokenGrid(PaintedAhead, QAbstractScrollArea):
 
     def _lay_out(self) -> None:
         """Compute the position of each token, but only if the tokens or the width have changed."""
-        if self.rows is None or self._cells is None:
-            return
         cells, texts, width = self._cells, self.rows.texts, self.viewport().width()
         self._columns = cells.columns(self.rows.notes, width * 0.5)
         notes = max(sum(self._columns) - BETWEEN, 0.0)  # no gap behind the last column
@@ -187,25 +197,24 @@ class TokenGrid(PaintedAhead, QAbstractScrollArea):
 
     def box(self, n: int, token: int) -> QRectF:
         """Return the rectangle of a token in the drawn row ``n``, relative to the top of the first row."""
-        assert self._cells is not None
         places = self._flows[n]
         top = self._tops[n] + places.line_of(token) * self._cells.line
         return QRectF(places.left[token], top, places.width[token], self._cells.height)
 
     def explained_box(self) -> QRect:
         """Return the rectangle of the selected token in the widget."""
-        if self.rows is None or self._selected is None:
-            return self.rect()
-        row, token = self._selected
-        n = next((n for n, drawn in enumerate(self.rows.index) if drawn == row), None)
+        row, token = self._selected or (-1, 0)
+        n = self.place_of(row)
         if n is None or token >= len(self.rows.texts[n]):
             return self.rect()
         return self.box(n, token).translated(0, -self.verticalScrollBar().value()).toAlignedRect()
 
+    def place_of(self, row: int) -> int | None:
+        """Return the first drawn row of completion ``row``, or None if it is not drawn."""
+        return next(iter(np.flatnonzero(self.rows.index == row).tolist()), None)
+
     def _at(self, point: QPointF) -> tuple[int, int | None] | None:
         """Return the (row drawn, token) under a point of the viewport. The token is None if the point is not on one."""
-        if self._cells is None:
-            return None
         y = point.y() + self.verticalScrollBar().value()
         for n, (top, end) in enumerate(pairwise(self._tops)):
             if top <= y < end:
@@ -220,8 +229,6 @@ class TokenGrid(PaintedAhead, QAbstractScrollArea):
 
     def paint(self, painter: QPainter, area: QRect) -> None:
         painter.fillRect(area, self.viewport().palette().color(self.viewport().backgroundRole()))
-        if self.rows is None or self._cells is None:
-            return
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         shift = self.verticalScrollBar().value()
         painter.translate(0, -shift)
@@ -232,7 +239,6 @@ class TokenGrid(PaintedAhead, QAbstractScrollArea):
 
     def _paint_row(self, painter: QPainter, n: int, shift: float, bottom: float) -> None:
         """Paint the visible lines of a row, keeping its number and notes in view."""
-        assert self.rows is not None and self._cells is not None
         rows, cells, places, row = self.rows, self._cells, self._flows[n], int(self.rows.index[n])
         top, end = self._tops[n], self._tops[n + 1]
         selected = self._selected[1] if self._selected and self._selected[0] == row else None
@@ -273,7 +279,6 @@ class TokenGrid(PaintedAhead, QAbstractScrollArea):
 
     def _paint_notes(self, painter: QPainter, n: int, y: float) -> None:
         """Paint the revealed notes next to a completion, with a growing bar under its advantage."""
-        assert self.rows is not None and self._cells is not None
         rows, cells, film = self.rows, self._cells, self._moment
         notes = rows.notes[n]
         place = QRectF(self._beside, y, 0, cells.height)
@@ -292,7 +297,7 @@ class TokenGrid(PaintedAhead, QAbstractScrollArea):
     # -- input -------------------------------------------------------------------------------------------------------
 
     def viewportEvent(self, event: QEvent) -> bool:
-        if isinstance(event, QHelpEvent) and event.type() is QEvent.Type.ToolTip and self.rows is not None:
+        if isinstance(event, QHelpEvent) and event.type() is QEvent.Type.ToolTip:
             hit = self._at(QPointF(event.pos()))
             QToolTip.showText(event.globalPos(), plain_tip(self.rows.tip(*hit) if hit else ""), self.viewport())
             return True
@@ -300,20 +305,20 @@ class TokenGrid(PaintedAhead, QAbstractScrollArea):
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         hit = self._at(event.position())
-        if hit and self.rows is not None:
+        if hit:
             self.chosen.emit(int(self.rows.index[hit[0]]), hit[1] or 0)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         hit = self._at(event.position())
-        if hit and self.rows is not None:
+        if hit:
             self.activated.emit(int(self.rows.index[hit[0]]), hit[1] or 0)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if self.rows is None or not len(self.rows.index):
+        if not len(self.rows.index):
             super().keyPressEvent(event)
             return
         row, token = self._selected or (int(self.rows.index[0]), 0)
-        n = next((n for n, drawn in enumerate(self.rows.index) if drawn == row), 0)
+        n = self.place_of(row) or 0
         match event.key():
             case Qt.Key.Key_Left:
                 self._choose(n, token - 1)
@@ -333,16 +338,14 @@ class TokenGrid(PaintedAhead, QAbstractScrollArea):
                 super().keyPressEvent(event)
 
     def _choose(self, n: int, token: int) -> None:
-        assert self.rows is not None
         n = min(max(n, 0), len(self.rows.index) - 1)
         self.chosen.emit(int(self.rows.index[n]), min(max(token, 0), max(len(self.rows.texts[n]) - 1, 0)))
 
     def explain_current(self) -> None:
-        if self.rows is not None and len(self.rows.index):
+        if len(self.rows.index):
             self.activated.emit(*(self._selected or (int(self.rows.index[0]), 0)))
 
     def _reveal(self, row: int, token: int) -> None:
-        assert self.rows is not None and self._cells is not None
         for n, drawn in enumerate(self.rows.index):
             if drawn == row and token < len(self.rows.texts[n]):
                 bar, box = self.verticalScrollBar(), self.box(n, token)
@@ -351,7 +354,7 @@ class TokenGrid(PaintedAhead, QAbstractScrollArea):
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
-        if self._selected is None and self.rows is not None and len(self.rows.index):
+        if self._selected is None and len(self.rows.index):
             self.chosen.emit(int(self.rows.index[0]), 0)
 
     def resizeEvent(self, event: QResizeEvent) -> None:

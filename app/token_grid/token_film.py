@@ -15,8 +15,8 @@ import numpy as np
 from app.plotting.numbers import shown
 from app.workspace import answers
 from app.workspace.cursor import Cursor, Stage
-from app.workspace.place_shown import fork_of
 from app.workspace.step_view import StepView
+from app.workspace.view import fork_of
 from grpo_core.bandit.gradient import needs_distributions
 from grpo_core.evaluated_step import total
 from grpo_core.reasons.normalized import normalized, normalized_words
@@ -50,13 +50,13 @@ def moment(step: Step, group: int, cursor: Cursor) -> Moment | None:
     """Return the part of ``group`` that ``cursor`` reveals, or None if the entire update is shown and no film plays."""
     if cursor == Cursor(step=cursor.step):
         return None
-    rows, progress = step.group == group, cursor.progress
+    rows = step.group == group
     count, longest = int(rows.sum()), int(step.there[rows].sum(axis=-1).max(initial=0))
-    written = longest if cursor.stage > Stage.SAMPLE else math.ceil(progress * longest)
+    written = math.ceil(_share(cursor, Stage.SAMPLE) * longest)
     fork = fork_of(step, group)
     return Moment(
         written=written,
-        scored=count if cursor.stage > Stage.SCORE else _of(cursor, Stage.SCORE, min(progress / SCORING, 1.0), count),
+        scored=math.ceil(min(_share(cursor, Stage.SCORE) / SCORING, 1.0) * count),
         advantage=_share(cursor, Stage.NORMALIZE),
         pushed=_share(cursor, Stage.UPDATE) if cursor.passed <= 0 else 1.0,
         fork=fork if fork is not None and fork < written else None,
@@ -64,14 +64,10 @@ def moment(step: Step, group: int, cursor: Cursor) -> Moment | None:
 
 
 def _share(cursor: Cursor, stage: Stage) -> float:
+    """Return the share of ``stage`` that is shown: 0 before it, and 1 after it."""
     if cursor.stage is stage:
         return cursor.progress
     return 1.0 if cursor.stage > stage else 0.0
-
-
-def _of(cursor: Cursor, stage: Stage, share: float, count: int) -> int:
-    """Return how many of ``count`` items are shown after ``share`` of ``stage``, or 0 in any other stage."""
-    return math.ceil(share * count) if cursor.stage is stage else 0
 
 
 def advantage_bars(view: StepView, group: int) -> np.ndarray | None:

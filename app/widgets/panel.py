@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar, cast
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QContextMenuEvent, QShowEvent
+from PySide6.QtGui import QContextMenuEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QMenu, QWidget
 from shiboken6 import Shiboken
 
@@ -50,6 +50,7 @@ class Panel(QWidget):
             another widget.
         plans: whether it shows the settings of the next update, or the dotted path of those that it shows.
         films: whether it shows the film within a stage.
+        sized: whether what it shows depends on its size.
         controls_are_content: its controls are its content, so exported pictures include them.
         large: whether it needs most of the centre's height while it is in front, leaving little for the panels below.
         row_height: the height of a short panel that needs no more; 0 for all others.
@@ -61,6 +62,7 @@ class Panel(QWidget):
     row_changed = Signal()
     plans: bool | str = True
     films = False
+    sized = False
     controls_are_content = False
     large = False
 
@@ -170,6 +172,11 @@ class Panel(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.on_frame()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self.sized:
+            self.renew()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         """Show the actions of the entire panel, such as exporting it."""

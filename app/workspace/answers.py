@@ -13,7 +13,7 @@ from grpo_core.lm.problems import Verdict
 from grpo_core.lm.rewards import PromptSource, verdict_in_words
 from grpo_core.lm.vocabulary import STOP
 from grpo_core.record import Origin, Step
-from grpo_core.texts import answer_tokens, completion_text, prompt_text, question_text, tokens_text
+from grpo_core.texts import answer_tokens, question_text, tokens_text
 
 RIGHT = 0
 """Index of the part for right answers among the parts of a language model's reward.
@@ -43,28 +43,17 @@ def words(step: Step, row: int, origin: Origin) -> str:
     """Return a description of completion ``row``, for example “went left to right”, or an empty string."""
     if step.prompt_tokens is None or not _pays_for_right(origin):
         return ""
-    tokens = step.tokens[row][step.there[row]]
-    if origin.settings.model.folder:
-        return _in_words(question_text(step, int(step.group[row]), origin), tokens, origin)[1].words
-    text = completion_text(step, row, origin).removesuffix(origin.vocabulary[STOP])
-    asked, ended = prompt_text(step, int(step.group[row]), origin), bool((tokens == STOP).any())
-    return verdict(asked, text, origin, ended=ended).words
+    question = question_text(step, int(step.group[row]), origin)
+    return judged(question, step.tokens[row][step.there[row]], origin)[1].words
 
 
 def words_for(prompt: str, completion: str, origin: Origin) -> str:
     """Return a description of a typed completion, for example “went left to right”, or an empty string."""
-    if not _pays_for_right(origin):
-        return ""
-    if origin.settings.model.folder:
-        return _verdict(prompt, completion, origin, ended=True).words
-    return verdict(prompt, completion, origin).words
+    return verdict(prompt, completion, origin).words if _pays_for_right(origin) else ""
 
 
 def watched(step: Step, place: int, origin: Origin) -> tuple[str, Verdict]:
-    """Return the likeliest answer to fixed prompt ``place`` before the update, and its verdict.
-
-    The answer omits its end-of-sequence token. If the model is from a folder, the answer is put on one line.
-    """
+    """Return the likeliest answer to fixed prompt ``place`` before the update, and its verdict. See :func:`judged`."""
     assert step.watched_tokens is not None
     return judged(origin.watched[place], step.watched_tokens[place], origin)
 
@@ -75,15 +64,24 @@ def judged(prompt: str, tokens: np.ndarray, origin: Origin) -> tuple[str, Verdic
     If the model is from a folder, the answer is put on one line.
     """
     if origin.settings.model.folder:
-        return _in_words(prompt, tokens, origin)
+        there = tokens[tokens >= 0]
+        kept = answer_tokens(there, origin)
+        text = tokens_text(kept, origin)
+        return " ".join(text.split()), verdict(prompt, text, origin, ended=len(kept) < len(there))
     text = tokens_text(tokens, origin)
     bare = text.removesuffix(origin.vocabulary[STOP])
     return bare, verdict(prompt, bare, origin, ended=bare != text)
 
 
 def verdict(prompt: str, text: str, origin: Origin, *, ended: bool = True) -> Verdict:
-    """Return the verdict on an answer of the character model, given the task of its run."""
-    if origin.settings.language.has_tool:
+    """Return the verdict on an answer to ``prompt``, or to a question in words, given the task of its run."""
+    task = origin.settings.language
+    if origin.settings.model.folder:
+        try:
+            return verdict_in_words(task, _source(task).prompt(prompt), text, ended=ended)
+        except GrpoError:  # the user has replaced the file
+            return Verdict(None, "")
+    if task.has_tool:
         return calculator.verdict(calculator.prompt(prompt.rstrip("=")), text, ended=ended)
     return problems.verdict(prompt, text, ended=ended)
 
@@ -93,21 +91,6 @@ def on_one_line(tokens: np.ndarray, origin: Origin) -> str:
     if origin.settings.model.folder:
         return " ".join(tokens_text(answer_tokens(tokens, origin), origin).split())
     return tokens_text(tokens, origin).removesuffix(origin.vocabulary[STOP])
-
-
-def _in_words(question: str, tokens: np.ndarray, origin: Origin) -> tuple[str, Verdict]:
-    there = tokens[tokens >= 0]
-    bare = answer_tokens(there, origin)
-    text = tokens_text(bare, origin)
-    return " ".join(text.split()), _verdict(question, text, origin, ended=len(bare) < len(there))
-
-
-def _verdict(question: str, text: str, origin: Origin, *, ended: bool) -> Verdict:
-    task = origin.settings.language
-    try:
-        return verdict_in_words(task, _source(task).prompt(question), text, ended=ended)
-    except GrpoError:  # the user has replaced the file
-        return Verdict(None, "")
 
 
 @lru_cache(maxsize=4)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -15,13 +15,29 @@ from PySide6.QtCore import QObject, Signal, Slot
 from app.clock import Timer
 from app.training.controller import Controller, State
 from app.workspace.cursor import Cursor, Stage
-from app.workspace.film import stage_film, update_film
-from app.workspace.film_clock import FilmClock
+from app.workspace.film import FilmClock, stage_film, update_film
 from app.workspace.run_handle import RunHandle
-from app.workspace.tempo import BANDIT, LANGUAGE
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
 from grpo_core.progress import Progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tempo:
+    """The tempo of one kind of run.
+
+    Attributes:
+        speed: updates per second; None for as many as possible.
+        length: number of updates after which a run stops automatically; None for no limit.
+    """
+
+    speed: float | None
+    length: int | None
+
+
+BANDIT, LANGUAGE = Tempo(speed=5.0, length=200), Tempo(speed=2.0, length=150)
+"""Defaults. Both kinds solve their tasks within seconds, so they are slowed down until the user wants them faster."""
+
 
 STAGED_SPEED = 2.0
 """Maximum number of updates per second at which the stages of an update are played one after another."""
@@ -82,7 +98,7 @@ class Player(QObject):
         self._then_run = False
         """Whether to run after the current replay or film has ended."""
         self._stride = 1
-        self.prepare: Callable[[], None] = _nothing
+        self.prepare: Callable[[], None] = lambda: None
         controller.state_changed.connect(self._on_state)
         controller.progressed.connect(self.progressed)
 
@@ -144,7 +160,8 @@ class Player(QObject):
         self.starting.emit()
         self._stop_replay()
         impatient = self.film.whole  # pressed again while the film of the last step is playing
-        if self._half_revealed:
+        cursor = self._workspace.cursor
+        if cursor.step > 0 and cursor.next_stage(self._passes) is not None:
             self._reveal()
             if not impatient:
                 return
@@ -298,11 +315,6 @@ class Player(QObject):
     def _passes(self) -> int:
         return max(self._workspace.view.step.passes, 1)
 
-    @property
-    def _half_revealed(self) -> bool:
-        cursor = self._workspace.cursor
-        return cursor.step > 0 and cursor.next_stage(self._passes) is not None
-
     def _reveal(self) -> None:
         self.film.end()
         cursor = self._workspace.cursor
@@ -369,7 +381,3 @@ class Player(QObject):
 
 def _is_language(run: RunHandle | None) -> bool:
     return run is not None and run.origin.settings.is_language
-
-
-def _nothing() -> None:
-    return None

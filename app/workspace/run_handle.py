@@ -116,11 +116,8 @@ class RunHandle:
     @classmethod
     def _read(cls, path: Path, reader: RunReader, poll: Poll | None) -> RunHandle:
         if reader.meta.settings.is_recorded:
-            raise RunFileError(
-                tr("{name} contains a run of another trainer; it cannot be opened as a run of this program.").format(
-                    name=path.name
-                )
-            )
+            sentence = tr("{name} contains a run of another trainer; it cannot be opened as a run of this program.")
+            raise RunFileError(sentence.format(name=path.name))
         title = TITLES.get(path.stem) if is_example(path) else reader.meta.title
         handle = cls(title=title or path.stem, origin=reader.origin, path=path)
         handle._lineage = Lineage(reader, path.parent)
@@ -250,7 +247,10 @@ class RunHandle:
             if step is None and self.parent is not None and number <= (self.branched_at or 0):
                 step = self.parent.step(number)
             if step is None:
-                step = self._from_file(number)
+                lineage = self._files(number)
+                if number > lineage.reader.last:
+                    lineage.reader.refresh()
+                step = lineage.step(number) if number <= lineage.reader.last else None
             if step is None:
                 return None
             self.keep(step)
@@ -276,47 +276,25 @@ class RunHandle:
             return self.parent.file_with(number)
         return self._files(number).holder(number).path
 
-    def _from_file(self, number: int) -> Step | None:
-        lineage = self._files(number)
-        if number > lineage.reader.last:
-            lineage.reader.refresh()
-        return lineage.step(number) if number <= lineage.reader.last else None
-
     def _files(self, number: int) -> Lineage:
         if self._lineage is None:
             if not self.path.exists():
-                raise RunFileError(
-                    tr("{name} no longer exists, so update {number} cannot be shown.").format(
-                        name=self.path.name, number=number
-                    )
-                )
+                sentence = tr("{name} no longer exists, so update {number} cannot be shown.")
+                raise RunFileError(sentence.format(name=self.path.name, number=number))
             self._lineage = Lineage(RunReader.open(self.path), self.path.parent)
         return self._lineage
 
-    @property
-    def on_disk(self) -> int:
-        """Number of the last update in the file.
-
-        Raises:
-            RunFileError: the file cannot be read.
-        """
-        with RunReader.open(self.path) as reader:
-            return reader.last
-
     def rest(self) -> None:
         """Register that the learner has left this run, whose updates are all in its file now."""
-        self.elsewhere = _nowhere
-        with suppress(RunFileError):  # callers that need an update get the error
-            if self.path.exists() and self.on_disk > self.head:
-                self._take_from_file()
-
-    def _take_from_file(self) -> None:
-        head = self.head
-        with RunReader.open(self.path) as reader:
-            self.extend({name: reader.series(name)[head:] for name in METRICS}, reader.last)
-            for step, settings in reader.settings_changes():
-                if step > head:
-                    self.note_settings(step, settings)
+        self.elsewhere, head = _nowhere, self.head
+        if not self.path.exists():
+            return
+        with suppress(RunFileError), RunReader.open(self.path) as reader:  # callers that need an update get the error
+            if reader.last > head:
+                self.extend({name: reader.series(name)[head:] for name in METRICS}, reader.last)
+                for step, settings in reader.settings_changes():
+                    if step > head:
+                        self.note_settings(step, settings)
 
     def close_file(self) -> None:
         """Close the file. It is reopened when a step is needed."""
@@ -351,15 +329,11 @@ def _hindrance(path: Path, newer: bool, held: bool) -> str:
     if is_example(path):
         return RECORDED
     if newer:
-        return tr("{name} was written by a newer version of GRPO Lab: it can be looked at, but not continued.").format(
-            name=path.name
-        )
-    if held:
-        return tr("{name} is being written by another window: it can be looked at here, but not continued.").format(
-            name=path.name
-        )
-    if not os.access(path, os.W_OK):
-        return tr(
-            "{name} is read-only: it can be looked at, but not continued. Save it under another name first."
-        ).format(name=path.name)
-    return ""
+        sentence = tr("{name} was written by a newer version of GRPO Lab: it can be looked at, but not continued.")
+    elif held:
+        sentence = tr("{name} is being written by another window: it can be looked at here, but not continued.")
+    elif not os.access(path, os.W_OK):
+        sentence = tr("{name} is read-only: it can be looked at, but not continued. Save it under another name first.")
+    else:
+        return ""
+    return sentence.format(name=path.name)

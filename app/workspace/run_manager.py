@@ -117,18 +117,18 @@ class RunManager(QObject):
     def trained_from(self, path: Path) -> RunHandle | None:
         """Return the run at ``path`` if this window trains it or is about to, or None if the file has to be opened."""
         for run in self._workspace.runs:
-            ours = run is self._workspace.training and self._controller.state is not State.FAILED
-            if run.path == path and (ours or not run.head):
+            if run.path == path and (self._is_trained(run) or not run.head):
                 return run
         return None
 
     def adopt(self, run: RunHandle) -> RunHandle:
         """Show a run that was read from its file.
 
-        If a run with the same file is already open, and the file has not grown, that run is shown instead.
+        If a run with the same file is already open, and no other window writes or has extended the file, that run is
+        shown instead.
         """
         already = next((other for other in self._workspace.runs if other.resolved == run.resolved), None)
-        if already is not None and not self._moved_on(already, run.head):
+        if already is not None and (self._is_trained(already) or not (already.read_only or run.head > already.head)):
             run.close_file()
             self.show(already)
             return already
@@ -146,13 +146,8 @@ class RunManager(QObject):
         if before is not None and before is not self._workspace.training and not before.head and not before.saved:
             self.close_run(before)
 
-    def _moved_on(self, run: RunHandle, on_disk: int) -> bool:
-        """Return whether another window writes, or has extended, the file of an open run.
-
-        ``on_disk`` is the last update in the file.
-        """
-        ours = run is self._workspace.training and self._controller.state is not State.FAILED
-        return not ours and (bool(run.read_only) or on_disk > run.head)
+    def _is_trained(self, run: RunHandle) -> bool:
+        return run is self._workspace.training and self._controller.state is not State.FAILED
 
     def branch(self, step: int) -> RunHandle:
         """Create a run that continues from update ``step`` of the active one, with the settings in the controls.
@@ -167,21 +162,16 @@ class RunManager(QObject):
         if step == 0:
             return self.new_run(wanted)
         if parent.step(step) is None:
-            raise GrpoError(
-                tr("Update {step} of {title} is not recorded, so no run can begin there.").format(
-                    step=step, title=parent.title
-                )
-            )
+            sentence = tr("Update {step} of {title} is not recorded, so no run can begin there.")
+            raise GrpoError(sentence.format(step=step, title=parent.title))
         self._player.pause()
         self._controller.commit()
+        title, name = tr("Run {next} (from {title}, update {step})"), tr("Run {count} from update {step}")
+        number = self._next()
         run = RunHandle(
-            title=tr("Run {next} (from {title}, update {step})").format(
-                next=self._next(), title=parent.title, step=step
-            ),
+            title=title.format(next=number, title=parent.title, step=step),
             origin=parent.origin,
-            path=library.new_path(
-                self.folder, tr("Run {count} from update {step}").format(count=self._count, step=step)
-            ),
+            path=library.new_path(self.folder, name.format(count=number, step=step)),
         )
         run.inherit(parent, step)
         self._begin(run)
@@ -211,11 +201,8 @@ class RunManager(QObject):
         if run is self._workspace.training:
             self._controller.commit()
         if not run.path.exists():
-            raise GrpoError(
-                tr("{title} gets its own file only with its next update; press Step, then save it.").format(
-                    title=run.title
-                )
-            )
+            sentence = tr("{title} gets its own file only with its next update; press Step, then save it.")
+            raise GrpoError(sentence.format(title=run.title))
 
     def mark_saved(self, run: RunHandle) -> None:
         run.saved = True

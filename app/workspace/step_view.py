@@ -112,11 +112,6 @@ class StepView:
         """The advantages: (B,), or (B, T) with a critic."""
         return None if self.numbers is None else self.numbers.advantage
 
-    @property
-    def gradient_parts(self) -> tuple[np.ndarray, np.ndarray | None] | None:
-        """d loss / d log π of the current pass, (B, T): from the surrogate, and from the KL."""
-        return None if self.numbers is None else self.numbers.gradient_parts(self.passed)
-
     @cached_property
     def gradient(self) -> np.ndarray | None:
         """d loss / d log π of the current pass, (B, T)."""

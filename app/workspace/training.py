@@ -84,11 +84,8 @@ class Training(QObject):
         # a model is recomputed by replaying
         resumable = resume is not None and (resume.resume or run.origin.settings.is_language)
         if run.head and not resumable:
-            raise GrpoError(
-                tr("{title} can be looked at, but not continued: its last update does not include a policy.").format(
-                    title=run.title
-                )
-            )
+            sentence = tr("{title} can be looked at, but not continued: its last update does not include a policy.")
+            raise GrpoError(sentence.format(title=run.title))
         parent = None
         if run.parent is not None and run.branched_at == run.head and not run.path.exists():
             parent = run.parent.file_with(run.head), run.head
@@ -126,21 +123,23 @@ class Training(QObject):
             self.take()
         self._follow_progress()
 
-    def take(self) -> None:
-        run = self._workspace.training
-        if run is not None and self._controller.buffer is not None and self._controller.buffer.run_id == run.id:
-            self._controller.group = self._workspace.watched_group
-            self._take_fresh(run)
+    @property
+    def _growing(self) -> RunHandle | None:
+        """The run in training, if the updates that arrive are its own."""
+        run, buffer = self._workspace.training, self._controller.buffer
+        return run if run is not None and buffer is not None and buffer.run_id == run.id else None
 
     def _follow_progress(self) -> None:
-        run, buffer = self._workspace.training, self._controller.buffer
-        here = run is not None and buffer is not None and buffer.run_id == run.id
-        progress = self._controller.progress if here else None
+        progress = None if self._growing is None else self._controller.progress
         if progress is not self._workspace.progress:
             self._workspace.progress = progress
             self._workspace.request_frame()
 
-    def _take_fresh(self, run: RunHandle) -> None:
+    def take(self) -> None:
+        run = self._growing
+        if run is None:
+            return
+        self._controller.group = self._workspace.watched_group
         self._workspace.share_process(self._controller.worker.host.is_here)
         fresh = self._controller.take()
         if fresh is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from weakref import WeakKeyDictionary
@@ -182,11 +182,10 @@ def differences(settings: Settings, here: Settings) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _named(settings: Settings, paths: Iterable[str]) -> list[str]:
-    paths = list(paths)
-    of_task = [path for path in paths if path.split(".")[0] == "task"]
-    named = [tr("another task")] if of_task else []
-    for path in (path for path in paths if path not in of_task):
+def _named(settings: Settings, paths: Sequence[str]) -> list[str]:
+    others = [path for path in paths if path.split(".")[0] != "task"]
+    named = [] if others == paths else [tr("another task")]
+    for path in others:
         what = described_at(path)
         value = settings.get(path)
         text = f"{value:g}" if isinstance(value, float) else tr("off") if value in (None, False) else str(value)

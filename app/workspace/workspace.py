@@ -13,9 +13,8 @@ from app.jobs.jobs import Jobs
 from app.theme.tokens import Theme
 from app.workspace.approach import Approach
 from app.workspace.breakpoints import Breakpoints
-from app.workspace.cursor import Cursor, Selection, Stage
+from app.workspace.cursor import Cursor, Selection, Stage, at_selection, in_pass
 from app.workspace.editing import Editing
-from app.workspace.explained import at_selection, in_pass
 from app.workspace.frame import FrameTimer
 from app.workspace.run_handle import RunHandle
 from app.workspace.step_view import StepViews
@@ -27,7 +26,6 @@ from grpo_core.errors import RunFileError
 from grpo_core.explain import Quantity
 from grpo_core.foreign.readers import Readers
 from grpo_core.progress import Progress
-from grpo_core.questions import AnyQuestion
 from grpo_core.record import Step
 
 
@@ -56,7 +54,8 @@ class Workspace(QObject):
         activated: emitted when another run becomes the active one.
         explained: emitted when the user has requested the explanation of a number.
         problem: emitted with a message for the user and its severity ("info", "warning", "error").
-        asked: emitted with a question (:data:`AnyQuestion`) for the model of the active run.
+        asked: emit it with a question (:data:`grpo_core.questions.AnyQuestion`) for the model of the active run. Either
+            ``answered`` or ``refused`` is emitted later.
         answered: emitted with the question and its answer.
         refused: emitted with the question and a message explaining why it cannot be answered.
     """
@@ -280,10 +279,6 @@ class Workspace(QObject):
         step = self.view.step.step
         known = step is not None and row < step.tokens.shape[0] and token < step.tokens.shape[1]
         return int(step.tokens[row, token]) if step is not None and known else None
-
-    def ask(self, question: AnyQuestion) -> None:
-        """Pass a question to the active run's model. Either ``answered`` or ``refused`` is emitted later."""
-        self.asked.emit(question)
 
     def set_look(self, theme: Theme, scale: float) -> None:
         self.theme, self.scale = theme, scale

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.panels.evolution.dial import RightDial
+from app.panels.evolution.head import RightDial
 from app.panels.tokens.detail import TokenDetail
 from app.plotting.bar_chart import BarChart
 from app.plotting.plot import Plot
@@ -25,7 +25,7 @@ from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
 from app.theme.labels import plain_tip
 from app.theme.painted_text import PaintedText
-from app.token_grid.legend import TintLegend
+from app.token_grid.tints import TintLegend
 from app.widgets.panel import Panel, in_window
 from tests.app.painted import painted_words
 

@@ -24,6 +24,7 @@ from grpo_core.runs.run_file import RunReader, RunWriter
 from grpo_core.runs.session import open_session, read_manifest
 from tests.app.conftest import Driver, make, take_down
 from tests.app.stories.hands import row_of, type_into
+from tests.app.workspace.conftest import on_disk
 from tests.core.runs.conftest import largest_file, permissions_count  # noqa: F401
 
 
@@ -186,4 +187,4 @@ def test_folders_that_become_read_only_are_told_and_the_run_goes_on_once_they_ar
     program.controller.commit()
     run = program.workspace.run
     assert run is not None
-    assert run.on_disk == driver.head > reached
+    assert on_disk(run) == driver.head > reached

@@ -26,6 +26,7 @@ from grpo_core.config import BanditTask, Settings
 from grpo_core.runs import library
 from tests.app.conftest import Driver
 from tests.app.stories.hands import panel, type_into
+from tests.app.workspace.conftest import on_disk
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 SEEDS, PRESSES = 8, 250
@@ -188,4 +189,4 @@ def test_anything_may_be_pressed_at_any_time(
     program.window.setWindowState(Qt.WindowState.WindowNoState)
     assert [entry.error for entry in library.entries(program.paths.runs) if entry.error] == [], hands.did[-20:]
     for run in program.workspace.runs:
-        assert not run.path.exists() or run.on_disk == run.head, hands.did[-20:]
+        assert not run.path.exists() or on_disk(run) == run.head, hands.did[-20:]

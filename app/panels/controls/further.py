@@ -9,8 +9,7 @@ from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolButton, QWidget
 
 from app.boxes import down
 from app.panels.controls.kinds import PARTS
-from app.panels.controls.row import Row
-from app.panels.controls.rows import setting_row
+from app.panels.controls.rows import Row, setting_row
 from app.theme.labels import Label
 from grpo_core.config import described
 from grpo_core.text import plural, tr

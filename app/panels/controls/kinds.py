@@ -1,9 +1,13 @@
-"""The two kinds of policy offered in the controls."""
+"""The two kinds of policy offered in the controls, and the user's own prompts, which require a file."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+from PySide6.QtWidgets import QWidget
+
+from app.theme.file_dialogs import file_to_open
 from grpo_core.acting import acting_fields
 from grpo_core.config import BanditTask, LanguageTask, Learner, Model, Objective, Optimizer, Settings
 from grpo_core.config.language import REWARDS
@@ -70,6 +74,22 @@ def described_model(settings: Settings) -> str:
         return tr("{name} · {device}").format(
             name=Path(settings.model.folder).name, device=settings.model.device.upper()
         )
-    return plural(
-        "{model:,} parameter · {device}", "{model:,} parameters · {device}", parameters(settings.model)
-    ).format(model=parameters(settings.model), device=settings.model.device.upper())
+    count = parameters(settings.model)
+    text = plural("{model:,} parameter · {device}", "{model:,} parameters · {device}", count)
+    return text.format(model=count, device=settings.model.device.upper())
+
+
+OWN: tuple[dict[str, Any], ...] = ({"task.problem": "own"}, {"task.problem": "questions"})
+"""Changes that select the user's own prompts."""
+PROMPTS = tr("Prompts and answers (*.csv *.json *.jsonl *.parquet);;All files (*)")
+
+
+def with_prompt_file(changes: dict[str, Any], wanted: Settings, parent: QWidget) -> dict[str, Any]:
+    """Return ``changes``, with a file added if they select the user's own prompts and none is set.
+
+    The result is empty if the user chooses no file.
+    """
+    if changes not in OWN or wanted.language.file:
+        return changes
+    name = file_to_open(parent, tr("Your prompts and answers"), "", PROMPTS)
+    return {**wanted.changes_for_prompts(name), **changes} if name else {}

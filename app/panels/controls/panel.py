@@ -8,29 +8,77 @@ from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
-from PySide6.QtGui import QContextMenuEvent
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtGui import QContextMenuEvent, QStandardItem, QStandardItemModel
+from PySide6.QtWidgets import QApplication, QComboBox, QWidget
 
 from app.boxes import down, plain_scroll_area
 from app.panels.controls.further import FurtherSettings, muted
-from app.panels.controls.kinds import KINDS, PARTS, applies, described_model
-from app.panels.controls.own_prompts import with_prompt_file
-from app.panels.controls.preset_box import PresetBox
+from app.panels.controls.kinds import KINDS, PARTS, applies, described_model, with_prompt_file
 from app.panels.controls.recorded import RecordedSettings
-from app.panels.controls.restraints import Restrainable, Restraints, control_under, is_restrained
-from app.panels.controls.row import Row
-from app.panels.controls.rows import NumberRow, setting_row
-from app.theme.labels import Label, wrapped_tip
+from app.panels.controls.restraints import Restrainable, Restraints, is_restrained
+from app.panels.controls.rows import NumberRow, Row, setting_row
+from app.theme.labels import Label, plain_tip, wrapped_tip
 from app.widgets.calm import CalmBox
 from app.widgets.panel import Panel
 from app.widgets.scale import shown
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import PRESETS, BanditTask, LanguageTask, Objective, Settings, about, described
-from grpo_core.config.presets import nearest_preset
+from grpo_core.config.presets import GROUPS, nearest_preset
 from grpo_core.config.settings import described_at
 from grpo_core.errors import SettingsError
 from grpo_core.text import listed, tr
+
+CHANGED = " *"
+"""Suffix of a preset's name if the settings differ from it."""
+
+
+class PresetBox(CalmBox):
+    """A combo box of presets. Its headings cannot be selected; the data of every other entry is its preset's name."""
+
+    chosen = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName(tr("Algorithm"))
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        for group, heading in GROUPS.items():
+            self._add_heading(heading)
+            for name, preset in PRESETS.items():
+                if preset.group == group:
+                    self.addItem(name, name)
+                    tip = f"{preset.source}. {preset.not_covered}".strip()
+                    self.setItemData(self.count() - 1, plain_tip(tip), Qt.ItemDataRole.ToolTipRole)
+                    spoken = tr("{name}, in the group {heading}").format(name=name, heading=heading)
+                    self.setItemData(self.count() - 1, spoken, Qt.ItemDataRole.AccessibleTextRole)
+        self._place = self.findData(next(iter(PRESETS)))
+        """The place of the preset that was shown last, the only one whose name can be marked."""
+        self.activated.connect(self._on_activated)
+
+    def _add_heading(self, text: str) -> None:
+        model = self.model()
+        assert isinstance(model, QStandardItemModel)
+        item = QStandardItem(text)
+        font = self.font()
+        font.setBold(True)
+        item.setFont(font)
+        item.setFlags(Qt.ItemFlag.NoItemFlags)
+        model.appendRow(item)
+
+    def show_preset(self, name: str, *, changed: bool) -> None:
+        """Select ``name`` and mark it if the settings differ from it, without emitting a signal."""
+        before, self._place = self._place, self.findData(name)
+        with QSignalBlocker(self):
+            self.setItemText(before, self.itemData(before))
+            self.setItemText(self._place, f"{name}{CHANGED}" if changed else name)
+            self.setCurrentIndex(self._place)
+
+    @Slot(int)
+    def _on_activated(self, index: int) -> None:
+        name = self.itemData(index)
+        if name is not None:
+            self.chosen.emit(name)
+
 
 FIRST = (
     "task.prompts",
@@ -77,14 +125,19 @@ class ControlsPanel(Panel):
             )
         )
         self.kind.activated.connect(self._on_kind)
+        self._controls: dict[QWidget, Restrainable] = {
+            self.kind: Restrainable(paths=("policy",), lock=tr("Lock the policy"), hide=tr("Hide the policy")),
+            self.preset: Restrainable(
+                paths=("algorithm",), lock=tr("Lock the algorithm"), hide=tr("Hide the algorithm")
+            ),
+        }
+        """What a session may lock or hide."""
         self.model_note = muted()
         self.read_only_note = muted()
-        inside = QWidget()
-        inside.setObjectName("controlsInside")
         self.restraints = Restraints()
         self.restraints.button.clicked.connect(partial(workspace.editing.restrict, (), ()))
         policy = Label(tr("Policy"), name="section")
-        self._column = down(self.restraints, self.read_only_note, policy, self.kind, on=inside, margins=12, spacing=12)
+        self._column = down(self.restraints, self.read_only_note, policy, self.kind, margins=12, spacing=12)
         self._place(setting_row("task", BanditTask, "landscape"))
         for name in ("problem", "difficulty", "file", "checker"):
             self._place(setting_row("task", LanguageTask, name))
@@ -105,12 +158,10 @@ class ControlsPanel(Panel):
         self.further.rest.clicked.connect(self.all_wanted)
         self._column.addWidget(self.further)
         self._column.addStretch(1)
-        scroll = plain_scroll_area(inside)
-        outer = down(scroll, on=self, margins=0)
-        self._scroll = scroll
+        self._scroll = plain_scroll_area(self._column)
         self.recorded = RecordedSettings()
         self.recorded.hide()
-        outer.addWidget(self.recorded)
+        down(self._scroll, self.recorded, on=self, margins=0)
 
     # -- building ----------------------------------------------------------------------------------------------------
 
@@ -135,6 +186,8 @@ class ControlsPanel(Panel):
     def _adopt(self, row: Row) -> None:
         row.edited.connect(self._on_edited)
         self._rows.append(row)
+        lock, hide = (text.format(title=row.about.title) for text in (tr("Lock “{title}”"), tr("Hide “{title}”")))
+        self._controls[row] = Restrainable(paths=row.paths, lock=lock, hide=hide)
 
     # -- editing -----------------------------------------------------------------------------------------------------
 
@@ -168,15 +221,11 @@ class ControlsPanel(Panel):
         self.redraw()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        others: dict[QWidget, Restrainable] = {
-            self.kind: Restrainable(paths=("policy",), lock=tr("Lock the policy"), hide=tr("Hide the policy")),
-            self.preset: Restrainable(
-                paths=("algorithm",), lock=tr("Lock the algorithm"), hide=tr("Hide the algorithm")
-            ),
-        }
-        control = control_under(event, self, others)
-        if control is not None:
-            control.show_menu(self, self.workspace.editing, event.globalPos())
+        widget = self.childAt(event.pos())
+        while widget is not None and widget not in self._controls:
+            widget = widget.parentWidget()
+        if widget is not None:
+            self._controls[widget].show_menu(self, self.workspace.editing, event.globalPos())
         else:
             super().contextMenuEvent(event)
 
@@ -201,10 +250,6 @@ class ControlsPanel(Panel):
         """Choose again which settings are shown."""
         self._settings_drawn = None
         self.draw(self.workspace.view)
-
-    def _controls(self) -> list[tuple[QWidget, tuple[str, ...]]]:
-        """Return the controls that a session may lock or hide, each with the paths of its settings."""
-        return [(self.kind, ("policy",)), (self.preset, ("algorithm",)), *((row, row.paths) for row in self._rows)]
 
     def _value(self, row: Row) -> Any:
         return self.workspace.editing.wanted.get(row.paths[0])
@@ -234,7 +279,7 @@ class ControlsPanel(Panel):
             self.kind.setCurrentIndex(int(wanted.is_language))
         self.model_note.setText(described_model(wanted))
         self.model_note.setVisible(wanted.is_language)
-        self.restraints.hold(self._controls(), view)
+        self.restraints.hold(self._controls, view)
         self.kind.setHidden("policy" in view.hidden)
         self.preset.setHidden("algorithm" in view.hidden)
         left = 0

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QFrame, QMenu, QPushButton, QWidget
 
 from app.boxes import down
-from app.panels.controls.row import Row
 from app.theme.labels import Label
 from app.theme.reasons import allow
 from app.workspace.editing import Editing
@@ -54,59 +52,37 @@ class Restraints(QFrame):
         down(self.text, self.button, on=self, margins=8)
         self.hide()
 
-    def hold(self, controls: Iterable[tuple[QWidget, Sequence[str]]], view: View) -> None:
-        """Lock ``controls``, each given with its paths, and say how many are locked and hidden."""
+    def hold(self, controls: Mapping[QWidget, Restrainable], view: View) -> None:
+        """Lock those of ``controls`` that the session locks, and say how many are locked and hidden."""
         locked = hidden = 0
-        for widget, paths in controls:
-            is_locked, is_hidden = is_restrained(paths, view.locked), is_restrained(paths, view.hidden)
+        for widget, control in controls.items():
+            is_locked, is_hidden = (is_restrained(control.paths, names) for names in (view.locked, view.hidden))
             locked, hidden = locked + is_locked, hidden + is_hidden
             allow(widget, tr("This control is locked for this session.") if is_locked else "")
-        self.text.setText(_restraints_text(locked, hidden))
+        self.text.setText(_restraints_text(locked, hidden) if locked or hidden else "")
         self.setVisible(bool(locked or hidden))
 
 
 def _restraints_text(locked: int, hidden: int) -> str:
     if locked and hidden:
+        locked_controls = plural("{count} control is locked", "{count} controls are locked", locked)
+        hidden_controls = plural("{count} control is hidden", "{count} controls are hidden", hidden)
         return tr("{locked_controls} and {hidden_controls} for this session.").format(
-            locked_controls=plural("{count} control is locked", "{count} controls are locked", locked).format(
-                count=locked
-            ),
-            hidden_controls=plural("{count} control is hidden", "{count} controls are hidden", hidden).format(
-                count=hidden
-            ),
+            locked_controls=locked_controls.format(count=locked), hidden_controls=hidden_controls.format(count=hidden)
         )
     if locked:
-        return plural(
+        text = plural(
             "{count} control is locked for this session.", "{count} controls are locked for this session.", locked
-        ).format(count=locked)
-    if hidden:
-        return plural(
+        )
+    else:
+        text = plural(
             "{count} control is hidden for this session.", "{count} controls are hidden for this session.", hidden
-        ).format(count=hidden)
-    return ""
+        )
+    return text.format(count=locked or hidden)
 
 
 def is_restrained(paths: Sequence[str], names: frozenset[str]) -> bool:
     return not names.isdisjoint(paths)
-
-
-def control_under(
-    event: QContextMenuEvent, outer: QWidget, others: Mapping[QWidget, Restrainable]
-) -> Restrainable | None:
-    """Return the control under the pointer at ``event``, or None. ``others`` are the controls that are not rows."""
-    widget = outer.childAt(event.pos())
-    while widget is not None and widget is not outer:
-        if isinstance(widget, Row):
-            title = widget.about.title
-            return Restrainable(
-                paths=widget.paths,
-                lock=tr("Lock “{title}”").format(title=title),
-                hide=tr("Hide “{title}”").format(title=title),
-            )
-        if widget in others:
-            return others[widget]
-        widget = widget.parentWidget()
-    return None
 
 
 def _with(names: frozenset[str], paths: Sequence[str], on: bool) -> frozenset[str]:

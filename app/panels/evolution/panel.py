@@ -2,29 +2,147 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QListWidget, QListWidgetItem, QPushButton, QStackedLayout, QWidget
+from PySide6.QtCore import QPointF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QPushButton, QSizePolicy, QToolTip, QWidget
 
-from app.boxes import across, divided, down, plain_scroll_area
-from app.panels.evolution.dial import RightDial
+from app.boxes import across, divided, down, plain_scroll_area, stacked
 from app.panels.evolution.evolution_words import story, tally, tally_in_fewer_words, what_to_watch
-from app.panels.evolution.row_painter import RowsPicture
-from app.panels.evolution.rows import EvolutionRows
-from app.panels.evolution.task_chips import TaskChips
+from app.panels.evolution.head import RightDial, TaskChips
+from app.panels.evolution.row_painter import CAPTION, LEAST, Geometry, RowPainter, RowsPicture, axis_end
 from app.theme.labels import EmptyLabel, Label, plain_tip
 from app.theme.painted_text import PaintedText
 from app.theme.tokens import Theme
 from app.widgets.panel import Panel
 from app.workspace.answers import GLYPHS, watched
-from app.workspace.evolution import Change, Evolution, Turn, answers_before_training
-from app.workspace.right_share import GREEDY, SAMPLED, RightShare
+from app.workspace.evolution import GREEDY, SAMPLED, Change, Evolution, RightShare, Turn, answers_before_training
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity
 from grpo_core.learners import folder_models
 from grpo_core.text import tr
+
+
+class EvolutionRows(QWidget):
+    """The widget with one row per fixed prompt.
+
+    A row has the prompt, its answer at the cursor, its strip, and the update at which the answer last changed from
+    right to wrong or back. Up and Down select a prompt; Left and Right move to the nearest change of its answer.
+
+    Signals:
+        jumped: show this update.
+        chosen: this prompt was selected (its index).
+    """
+
+    jumped = Signal(int)
+    chosen = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._picture: RowsPicture | None = None
+        self._theme: Theme | None = None
+        self._scale = 1.0
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName(tr("Answers to fixed prompts"))
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setMouseTracking(True)
+
+    def sizeHint(self) -> QSize:
+        return QSize(420, self.minimumHeight())
+
+    def show_rows(self, picture: RowsPicture, theme: Theme, scale: float) -> None:
+        self._picture, self._theme, self._scale = picture, theme, scale
+        self.setMinimumHeight(round((CAPTION + LEAST * len(picture.now)) * scale) + 4)
+        self.setAccessibleDescription(
+            "; ".join(
+                f"{prompt} {change.text} {change.verdict.words}"
+                for prompt, change in zip(picture.evolution.prompts, picture.now, strict=True)
+                if change
+            )
+        )
+        self.update()
+
+    @property
+    def geometry_now(self) -> Geometry:
+        assert self._theme is not None and self._picture is not None
+        prompts = self._picture.evolution.prompts
+        mono = QFontMetricsF(self._theme.font("answer", self._scale * self._picture.enlarged))
+        words = QFontMetricsF(self._theme.font("heading", self._scale)).horizontalAdvance(tr("right at once"))
+        return Geometry(
+            self.width(),
+            self.height(),
+            self._scale,
+            len(prompts),
+            glyph=mono.horizontalAdvance("0"),
+            letters=mono.height(),
+            longest=max(map(len, prompts), default=4),
+            since=words + 4,
+            end=axis_end(self._picture.evolution.run.head),
+        )
+
+    def spot(self, place: int, update: int) -> QPointF:
+        """Return the centre of update ``update`` on the strip of prompt ``place``."""
+        here = self.geometry_now
+        return QPointF(here.x_of(update - 0.5), here.row(place).center().y())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._theme is None or self._picture is None or not self._picture.now:
+            return
+        painter = QPainter(self)
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+        RowPainter(painter, self._picture, self.geometry_now, self._theme, focused=self.hasFocus()).paint()
+
+    # -- input -------------------------------------------------------------------------------------------------------
+
+    def _under(self, point: QPointF) -> tuple[int, int]:
+        """Return the prompt and the update under the mouse, −1 and 0 if there are none."""
+        if self._picture is None or self._theme is None or not self._picture.begun:
+            return -1, 0
+        here = self.geometry_now
+        return here.place_at(point.y()), here.update_at(point.x(), self._picture.evolution.run.head)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        place, step = self._under(event.position())
+        if place >= 0:
+            self.chosen.emit(place)
+            if step:
+                self.jumped.emit(step)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Scrub while dragging along a strip. Otherwise show a tooltip with the answer at the pointer."""
+        place, step = self._under(event.position())
+        if event.buttons() & Qt.MouseButton.LeftButton and step:
+            self.jumped.emit(step)
+        change = self._picture.evolution.at(place, step) if self._picture and place >= 0 else None
+        tooltip = (
+            tr("Update {step:,}: {text} {words}")
+            .format(step=step, text=change.text, words=change.verdict.words)
+            .rstrip()
+            if change
+            else ""
+        )
+        QToolTip.showText(event.globalPosition().toPoint(), plain_tip(tooltip), self)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        picture = self._picture
+        if picture is None or not picture.evolution.prompts or not picture.begun:
+            super().keyPressEvent(event)
+            return
+        evolution, cursor, selected = picture.evolution, picture.cursor, picture.selected
+        steps, head = [change.step for change in evolution.changes[selected]], evolution.run.head
+        match event.key():
+            case Qt.Key.Key_Down:
+                self.chosen.emit(min(selected + 1, len(evolution.prompts) - 1))
+            case Qt.Key.Key_Up:
+                self.chosen.emit(max(selected - 1, 0))
+            case Qt.Key.Key_Right:
+                self.jumped.emit(min((s for s in steps if s > cursor), default=head))
+            case Qt.Key.Key_Left:
+                self.jumped.emit(max((s for s in steps if s < cursor), default=min(1, head)))
+            case _:
+                super().keyPressEvent(event)
+
 
 BOTH_WIDE = 860
 """Minimum panel width at 100 % at which the list of all answers to the selected prompt is shown next to the rows."""
@@ -49,6 +167,7 @@ class EvolutionPanel(Panel):
 
     language_wanted = Signal()
     task_wanted = Signal(object)
+    sized = True
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None, *, heading: bool = True) -> None:
         super().__init__(workspace, parent)
@@ -70,28 +189,23 @@ class EvolutionPanel(Panel):
         self.answers.itemActivated.connect(self._on_answer)
         self.answers.itemClicked.connect(self._on_answer)
         self.note = PaintedText("digits", "muted")
-        self._stack = QStackedLayout(self)
-        self._stack.addWidget(self._build())
-        self._stack.addWidget(self._build_empty())
+        text = tr("A language model's answers to fixed prompts appear here, as they change from update to update.")
+        self.empty = EmptyLabel(text)
+        self.make = QPushButton(tr("New language model"))
+        self.make.clicked.connect(self.language_wanted)
+        empty = down(None, self.empty, across(None, self.make, None), None)
+        self._stack = stacked(self._build(), empty, on=self)
         self._head.setVisible(heading)
 
     def _build(self) -> QWidget:
-        self._head, left, self._beside = QWidget(), QWidget(), QWidget()
+        self._head, self._beside = QWidget(), QWidget()
         words = down(self.watch, self.story, None, self.chips, margins=(0, 2, 0, 2), spacing=2)
         self._head_row = across(self.dial, (words, 1), on=self._head, spacing=8)
         self.area = plain_scroll_area(self.rows)
         below = across(self.note, margins=(12, 0, 12, 0))
-        down(self._head, (self.area, 1), below, on=left, margins=(0, 6, 0, 4), spacing=4)
+        left = down(self._head, (self.area, 1), below, margins=(0, 6, 0, 4), spacing=4)
         down(self.heading, (self.answers, 1), on=self._beside, margins=(8, 4, 8, 4))
         return divided((left, 5), (self._beside, 2))
-
-    def _build_empty(self) -> QWidget:
-        inside = QWidget()
-        self.empty = EmptyLabel()
-        self.make = QPushButton(tr("New language model"))
-        self.make.clicked.connect(self.language_wanted)
-        down(None, self.empty, across(None, self.make, None), None, on=inside)
-        return inside
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
@@ -123,9 +237,6 @@ class EvolutionPanel(Panel):
         evolution = self.of_run()
         self._stack.setCurrentIndex(0 if evolution is not None else 1)
         if evolution is None:
-            self.empty.setText(
-                tr("A language model's answers to fixed prompts appear here, as they change from update to update.")
-            )
             return
         self.place = min(self.place, len(evolution.prompts) - 1)
         picture = self._picture(view, evolution)
@@ -206,20 +317,12 @@ class EvolutionPanel(Panel):
             self.heading.setText(tr("Answers to {prompts}").format(prompts=evolution.prompts[self.place]))
             self.answers.setFont(theme.font("mono", scale))
             self.answers.clear()
+            line, tip = tr("update {step:<4} {glyph} {answer}"), tr("First given at update {step:,}: {words}")
             for text, change in answers.items():
-                item = QListWidgetItem(
-                    tr("update {step:<4} {glyph} {answer}").format(
-                        step=change.step, glyph=GLYPHS[change.verdict.right], answer=text or tr("(nothing)")
-                    )
-                )
+                glyph, words = GLYPHS[change.verdict.right], change.verdict.words or tr("unknown")
+                item = QListWidgetItem(line.format(step=change.step, glyph=glyph, answer=text or tr("(nothing)")))
                 item.setData(Qt.ItemDataRole.UserRole, change.step)
-                item.setToolTip(
-                    plain_tip(
-                        tr("First given at update {step:,}: {words}").format(
-                            step=change.step, words=change.verdict.words or tr("unknown")
-                        )
-                    )
-                )
+                item.setToolTip(plain_tip(tip.format(step=change.step, words=words)))
                 if change.verdict.right is False:
                     item.setForeground(theme.ink("push_down"))
                 self.answers.addItem(item)
@@ -239,10 +342,6 @@ class EvolutionPanel(Panel):
         """Move the keyboard focus to the rows. Before the first update clear it, so that Space starts the run."""
         target = self.rows if self.workspace.view.head else self.window()
         target.setFocus(Qt.FocusReason.OtherFocusReason)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self.renew()
 
     # -- input -------------------------------------------------------------------------------------------------------
 

@@ -11,8 +11,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.boxes import across, down, plain_scroll_area
 from app.jobs.runner import Runner
-from app.panels.home.card import RunCard
-from app.panels.home.door import DoorButton
+from app.panels.home.buttons import DoorButton, RunCard
 from app.panels.home.previews import Previews, previews
 from app.theme.labels import Label
 from app.widgets.door import Door
@@ -47,19 +46,15 @@ class RunsPanel(Panel):
         self._runner = Runner(self)
         self._runner.arrived.connect(self._on_read)
         self._runner.ended.connect(self._on_read_ended)
-        inside = QWidget()
         self.column = down(spacing=8)
-        outer = down(self.column, on=inside, margins=(24, 16, 24, 16), spacing=8)
-        self._rows = {name: Wrap() for name in ("own", "examples")}
-        for name, title in (("own", tr("Your last runs")), ("examples", tr("Recorded examples"))):
-            outer.addWidget(Label(title, name="section"))
-            if name == "own":
-                self.none = Label(NO_RUNS, name="muted", wraps=True)
-                outer.addWidget(self.none)
-            self._rows[name].setSpacing(8)
-            outer.addLayout(self._rows[name])
-        outer.addStretch(1)
-        down(plain_scroll_area(inside), on=self, margins=0)
+        self.none = Label(NO_RUNS, name="muted", wraps=True)
+        own, examples = (Label(title, name="section") for title in (tr("Your last runs"), tr("Recorded examples")))
+        self._rows = {"own": Wrap(), "examples": Wrap()}
+        for row in self._rows.values():
+            row.setSpacing(8)
+        parts = (self.column, own, self.none, self._rows["own"], examples, self._rows["examples"], None)
+        column = down(*parts, margins=(24, 16, 24, 16), spacing=8)
+        down(plain_scroll_area(column), on=self, margins=0)
 
     def list_runs(self, folder: Path) -> None:
         """Show the runs in ``folder`` from now on. They are read again whenever the panel comes to the front."""

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QPushButton, QStackedLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
-from app.boxes import across, divided, down
+from app.boxes import across, divided, down, stacked
 from app.panels.tokens.being_written import BeingWritten
-from app.panels.tokens.choices import TokenChoices
+from app.panels.tokens.choices import PromptLine, TokenChoices
 from app.panels.tokens.detail import TokenDetail
-from app.panels.tokens.prompt_line import PromptLine
 from app.theme.labels import EmptyLabel, Label
 from app.theme.painted_text import PaintedText
 from app.token_grid.grid import TokenGrid, TokenRows
-from app.token_grid.legend import TintLegend
-from app.token_grid.rows import rows_of
-from app.token_grid.terms import kl_share
-from app.token_grid.tints import DEFAULT, TINTS
+from app.token_grid.terms import kl_share, rows_of
+from app.token_grid.tints import DEFAULT, TINTS, Tint, TintLegend
 from app.token_grid.token_film import moment, stage_sentence
 from app.widgets.panel import Panel
 from app.workspace.cursor import Cursor, Stage
-from app.workspace.place_shown import place_selected, place_shown
 from app.workspace.step_view import StepView
-from app.workspace.view import View
+from app.workspace.view import View, place_selected, place_shown
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity
 from grpo_core.record import Step
@@ -50,14 +47,14 @@ class TokenInspectorPanel(Panel):
     language_wanted = Signal()
     update_wanted = Signal()
     films = True
+    sized = True
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.tint_name = DEFAULT
         self.group = 0
         self._still: tuple[object, ...] = ()
-        self._drawn_anew = False
-        self._rows: tuple[tuple[object, ...], TokenRows | None] = (), None
+        self._tinted = lru_cache(maxsize=1)(_tinted)
         self.choices = TokenChoices()
         self.choices.prompt.activated.connect(self._on_group)
         self.choices.tint.activated.connect(self._on_tint)
@@ -75,29 +72,18 @@ class TokenInspectorPanel(Panel):
         self.detail.wanted.connect(workspace.explain)
         self.empty = EmptyLabel(NONE_YET, margin=16)
         self.being_written = BeingWritten()
-        self._stack = QStackedLayout()
-        # a widget shown before it has a parent would open as a separate window
-        column = down((self._stack, 1), on=self, margins=0, spacing=0)
-        self._stack.addWidget(self._build())
-        self._stack.addWidget(self._build_empty())
-        column.addWidget(self.being_written)
-
-    def _build_empty(self) -> QWidget:
         self.language = QPushButton(tr("Show a language model"))
         self.language.clicked.connect(self.language_wanted)
         self.compute = QPushButton(tr("Compute an update"))
         self.compute.clicked.connect(self.update_wanted)
-        inside = QWidget()
-        down(None, self.empty, across(None, self.compute, self.language, None), None, on=inside)
-        return inside
-
-    def _build(self) -> QWidget:
-        left, whole = QWidget(), QWidget()
-        down((self.grid, 1), self.legend, self.remark_label, on=left, margins=(8, 0, 8, 8), spacing=8)
+        empty = down(None, self.empty, across(None, self.compute, self.language, None), None)
+        left = down((self.grid, 1), self.legend, self.remark_label, margins=(8, 0, 8, 8), spacing=8)
         split = divided((left, 3), (self.detail, 2))
         sentence = across(self.sentence, margins=(8, 0, 8, 0))
-        down(self.choices, self.prompt_line, sentence, (split, 1), on=whole, margins=(0, 8, 0, 0), spacing=6)
-        return whole
+        content = down(self.choices, self.prompt_line, sentence, (split, 1), margins=(0, 8, 0, 0), spacing=6)
+        above = QWidget()
+        self._stack = stacked(content, empty, on=above)
+        down((above, 1), self.being_written, on=self, margins=0, spacing=0)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
@@ -111,7 +97,7 @@ class TokenInspectorPanel(Panel):
 
     def on_frame(self) -> None:
         if self.seen and self.being_written.follow(self.workspace.view, self.size()):
-            self._drawn, self._drawn_anew = None, True
+            self._drawn = None
         super().on_frame()
 
     def draw(self, view: View) -> None:
@@ -124,15 +110,11 @@ class TokenInspectorPanel(Panel):
             self.compute.setVisible(begins)
             self.language.setVisible(begins and not view.run.origin.settings.is_language)
             return
-        still = view.stamp(planned=False)
-        if still != self._still or self._drawn_anew:
-            self._still, self._drawn_anew = still, False
+        still = (view.stamp(planned=False), self.tint_name, self.size())
+        if still != self._still:
+            self._still = still
             self.draw_still(view, step)
         self.grid.show_moment(moment(step, self.group, view.cursor))
-
-    def redraw(self) -> None:
-        self._drawn_anew = True
-        super().redraw()
 
     def draw_still(self, view: View, step: Step) -> None:
         """Draw everything that stays constant during the film of a stage."""
@@ -150,11 +132,7 @@ class TokenInspectorPanel(Panel):
         )
         tint = TINTS[self.tint_name]
         values = view.step.derived(tint.values)
-        key = (view.step.key, self.group, self.tint_name, view.run.id)
-        if key != self._rows[0] or self._rows[1] is None:
-            self._rows = key, rows_of(view.step, self.group, tint, values)
-        rows = self._rows[1]
-        assert rows is not None
+        rows = self._tinted(view.step, self.group, tint)
         self.grid.show_rows(rows, view.theme, view.scale, place_selected(view))
         self.legend.show_scale(
             view.theme,
@@ -191,11 +169,6 @@ class TokenInspectorPanel(Panel):
             "Update {step:,}: {count} completions, {clipped} clipped tokens.",
             len(step.group),
         ).format(step=view.run.label(view.cursor.step), count=len(step.group), clipped=clipped)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._drawn, self._drawn_anew = None, True  # the terms' share depends on the width
-        self.workspace.request_frame()
 
     # -- input -------------------------------------------------------------------------------------------------------
 
@@ -241,6 +214,10 @@ class TokenInspectorPanel(Panel):
         passed = self.workspace.view.step.passed
         name = TINTS[self.tint_name].quantity
         self.workspace.explain(Quantity(name=name, passed=passed, row=row, token=token))
+
+
+def _tinted(view: StepView, group: int, tint: Tint) -> TokenRows:
+    return rows_of(view, group, tint, view.derived(tint.values))
 
 
 def _remark(view: StepView, group: int) -> str:

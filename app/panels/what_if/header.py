@@ -1,19 +1,27 @@
-"""The row above a what-if: the preset, the view, and the button that has the model compute it."""
+"""The choices of a what-if: the row above it, and the editable settings on top of its preset."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
-from PySide6.QtCore import QEvent, QSignalBlocker, Qt
+from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QComboBox, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QComboBox, QPushButton, QWidget
 
+from app.boxes import down, plain_scroll_area
+from app.panels.controls.rows import Row, row_for
 from app.panels.what_if.question import AS_IT_RAN
 from app.theme.labels import Label, plain_tip, wrapped_tip
 from app.token_grid.tints import TINTS
 from app.widgets.combo import choice_box, fill
+from app.widgets.scale import shown
+from app.widgets.toggle import toggle
 from app.widgets.wrap import Wrap
 from grpo_core.config import PRESETS, Settings
+from grpo_core.config.settings import described_at
+from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
 SHOWS = {
@@ -55,11 +63,8 @@ class WhatIfHeader(QWidget):
             preset = PRESETS.get(name)
             tip = tr("The settings of the update itself, to change a few.") if preset is None else preset.source
             self.preset.setItemData(self.preset.count() - 1, plain_tip(tip), Qt.ItemDataRole.ToolTipRole)
-        self.settings = QToolButton()
-        self.settings.setText(tr("Settings"))
-        self.settings.setCheckable(True)
+        self.settings = toggle(tr("Settings"), tr("Change settings on top of the preset."))
         self.settings.setAccessibleName(tr("Change settings on top of the preset"))
-        self.settings.setToolTip(tr("Change settings on top of the preset."))
         self.settings.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.ask = QPushButton(tr("Ask the model"))
         self.ask.setToolTip(plain_tip(ASK_TIP))
@@ -138,3 +143,61 @@ def _combo(name: str) -> QComboBox:
     box = choice_box(name)
     box.setMinimumContentsLength(4)
     return box
+
+
+PATHS = (
+    "objective.clip_low",
+    "objective.clip_high",
+    "objective.beta",
+    "objective.baseline",
+    "objective.std",
+    "objective.reduction",
+    "objective.level",
+    "objective.importance_cap",
+    "learner.mu",
+    "optimizer.learning_rate",
+)
+
+
+class SettingsEditor(QWidget):
+    """The fields of the settings in one column, one for each of ``PATHS``.
+
+    Signals:
+        edited: the dotted paths of settings, and their new value.
+    """
+
+    edited = Signal(tuple, object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.rows: list[Row] = []
+        self._settings = Settings()
+        for path in PATHS:
+            about = dataclasses.replace(described_at(path), usual=None)  # no slider, for lack of space
+            row = row_for(path, about, self._settings.get(path))
+            row.edited.connect(self._on_edited)
+            self.rows.append(row)
+        fields = down(*self.rows, None, margins=(12, 4, 12, 8), spacing=8)
+        down(plain_scroll_area(fields), on=self, margins=0)
+
+    def show_settings(self, wanted: Settings, ran: Settings) -> None:
+        """Show the settings of the what-if, and mark those that differ from the recorded ones."""
+        self._settings = wanted
+        for row in self.rows:
+            row.setVisible(not ran.is_recorded or row.paths[0].startswith("objective."))
+            value, then = wanted.get(row.paths[0]), ran.get(row.paths[0])
+            row.show_value(value)
+            row.mark("" if value == then else tr("The update ran with {then}.").format(then=shown(then)))
+
+    def refuse(self, paths: tuple[str, ...], error: SettingsError) -> None:
+        self._row(paths).stay(self._settings.get(paths[0]), error)
+
+    def accept(self, paths: tuple[str, ...]) -> None:
+        self._row(paths).accept()
+
+    def _row(self, paths: tuple[str, ...]) -> Row:
+        return next(row for row in self.rows if row.paths == paths)
+
+    @Slot(tuple, object, object)
+    def _on_edited(self, paths: tuple[str, ...], value: Any, gesture: object) -> None:
+        self.edited.emit(paths, value)

@@ -6,18 +6,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QStackedLayout, QWidget
+from PySide6.QtWidgets import QLayout, QWidget
 
-from app.boxes import divided, down, plain_scroll_area
+from app.boxes import divided, down, plain_scroll_area, stacked
 from app.jobs.runner import Poll, Runner
-from app.panels.what_if import numbers
-from app.panels.what_if.batch_view import BatchView
-from app.panels.what_if.editor import SettingsEditor
-from app.panels.what_if.header import WhatIfHeader
-from app.panels.what_if.question import WhatIfPicture, WhatIfQuestion
-from app.panels.what_if.tokens import offered
-from app.panels.what_if.what_if_words import description, differing, headline
+from app.panels.what_if import tables
+from app.panels.what_if.batch_view import BatchView, offered
+from app.panels.what_if.header import SettingsEditor, WhatIfHeader
+from app.panels.what_if.question import WhatIfPicture, WhatIfQuestion, description, differing, headline
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import EmptyLabel, Label
 from app.theme.reasons import allow
@@ -50,6 +46,7 @@ class WhatIfPanel(Panel):
     """Both sides of one update: settings that differ, numbers, tokens or samples, and the policy after it."""
 
     large = True
+    sized = True
     plans = False
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -83,19 +80,15 @@ class WhatIfPanel(Panel):
         self.notes.setTextFormat(Qt.TextFormat.PlainText)
         self.notes.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.empty = EmptyLabel(margin=16)
-        self._stack = QStackedLayout(self)
-        self._stack.addWidget(self._build())
-        self._stack.addWidget(self.empty)
+        self._stack = stacked(self._build(), self.empty, on=self)
 
-    def _build(self) -> QWidget:
+    def _build(self) -> QLayout:
         self.split = divided(self.editor, self.table, (self.batch, 1))
         self.below = plain_scroll_area(self.notes)
         self.below.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.below.setAccessibleName(tr("What does not change, and what is unknown"))
         self.notes.setContentsMargins(12, 2, 12, 6)
-        whole = QWidget()
-        down(self.header, (self.split, 1), self.below, on=whole, margins=0, spacing=0)
-        return whole
+        return down(self.header, (self.split, 1), self.below, margins=0, spacing=0)
 
     def focus_choice(self) -> None:
         self.header.preset.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -113,7 +106,7 @@ class WhatIfPanel(Panel):
             self.picture = None
             return
         self.table.set_look(view.theme, view.scale)
-        self.table.set_columns(numbers.COLUMNS)
+        self.table.set_columns(tables.COLUMNS)
         self._share_out(view.scale)
         self.notes.setFont(view.theme.font("body", view.scale))
         lines = 3 if self.height() > 250 * view.scale else 2
@@ -173,7 +166,7 @@ class WhatIfPanel(Panel):
         self.tint_name = self.tint_name if self.tint_name in tints else tints[0]
         self.header.show_views(shows, here, tints, self.tint_name)
         self._show_model_button(picture.step, needed=not w.other.step.scored_after)
-        numbers.fill(self.table, picture)
+        tables.fill(self.table, picture)
         self.table.set_summary(self.summary(view))
         self._show_parts(here)
         if here != "numbers":
@@ -222,7 +215,7 @@ class WhatIfPanel(Panel):
         batch, with the differing settings visible; in a narrow, short panel only one of them is shown. The user can
         move the splitter.
         """
-        table, space = numbers.width_of(self.table), self.split.size()
+        table, space = tables.width_of(self.table), self.split.size()
         above = False
         if space.width() >= table + BESIDE * scale:
             self._arranged = "beside"
@@ -246,10 +239,6 @@ class WhatIfPanel(Panel):
             return self.batch.problem.text()
         what_differs = differing(self.picture, self.question.preset, view.run.label(view.step.number))
         return f"{what_differs} {headline(self.picture)}"
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self.renew()  # at another size, other parts fit
 
     # -- choices -----------------------------------------------------------------------------------------------------
 

@@ -6,8 +6,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QBoxLayout, QSizePolicy, QToolButton, QWidget
 
 from app.boxes import across
-from app.panels.controls.row import Row
-from app.panels.controls.rows import row_for
+from app.panels.controls.rows import Row, row_for
 from app.theme.reasons import allow
 from grpo_core.config import Settings, described_at
 from grpo_core.errors import SettingsError

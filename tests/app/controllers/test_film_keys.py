@@ -14,7 +14,7 @@ from app.controllers.first_steps import LEARN
 from app.panel_registry import POLICY_BARS, TOKEN_INSPECTOR
 from app.plotting.bar_chart import BarChart
 from app.workspace.cursor import Stage
-from app.workspace.film_clock import FilmClock
+from app.workspace.film import FilmClock
 from app.workspace.player import Mode
 from tests.app.conftest import Driver
 from tests.core.lm_steps import lm_run

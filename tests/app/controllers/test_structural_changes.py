@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog
 
-from app.panels.controls.own_prompts import with_prompt_file
+from app.panels.controls.kinds import with_prompt_file
 from app.training.controller import State
 from app.workspace.run_handle import RunHandle
 from grpo_core.config import folder_settings, language_settings

@@ -7,15 +7,15 @@ from PySide6.QtCore import QSize
 from pytestqt.qtbot import QtBot
 
 from app.formula import render
-from app.formula.difference import (
+from app.formula.objective_terms import (
     NEW,
     OLD,
     changed_terms,
     definitions,
     is_another_formula,
+    objective_terms,
     shorter_terms,
 )
-from app.formula.objective_terms import objective_terms
 from app.formula.term_strip import TermStrip
 from grpo_core.baselines import BASELINES
 from grpo_core.config import PRESETS, Objective

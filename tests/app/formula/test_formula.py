@@ -17,8 +17,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.formula import render
-from app.formula.formula_label import SHRINK_TO, FormulaLabel
-from app.formula.line_breaking import breakings
+from app.formula.formula_label import SHRINK_TO, FormulaLabel, breakings
 from app.formula.objective_terms import objective_terms
 from app.formula.plain import plain_text, spoken_formula
 from app.formula.term_strip import TermStrip

@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QPushButton
 
 from app.panel_registry import EVOLUTION, WHAT_IF
 from app.panels.controls.kinds import applies
-from app.panels.evolution.task_chips import AGENT, CHIPS
+from app.panels.evolution.head import AGENT, CHIPS
+from app.panels.what_if.batch_view import pairs_of
 from app.panels.what_if.question import AS_IT_RAN, WhatIfQuestion
-from app.panels.what_if.tokens import pairs_of
 from app.teaching.export.page_command import main
 from app.trainers.panel_rows import COMPLETIONS
 from app.trainers.panels.completions.conversation import SEEN, UNSEEN, passages

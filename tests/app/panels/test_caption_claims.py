@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.panels.policy_data import picture
-from app.panels.policy_words import moves, paid, sampled, undrawn
+from app.panels.policy_data import moves, paid, picture, sampled, undrawn
 from app.panels.score import claims_on
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from app.panels.policy_data import picture
-from app.panels.policy_words import stage_sentence
+from app.panels.policy_data import picture, stage_sentence
 from app.plotting.numbers import shown
 from app.token_grid import token_film as film
 from app.workspace.cursor import Cursor, Stage

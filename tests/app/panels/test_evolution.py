@@ -12,9 +12,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from app.panel_registry import EVOLUTION
-from app.panels.evolution.geometry import Geometry, axis_end
+from app.panels.evolution.head import CHIPS
 from app.panels.evolution.panel import EvolutionPanel
-from app.panels.evolution.task_chips import CHIPS
+from app.panels.evolution.row_painter import Geometry, axis_end
 from app.workspace.evolution import Evolution, Mark
 from app.workspace.run_handle import KEPT_STEPS, RunHandle
 from grpo_core.config import language_settings

@@ -11,7 +11,7 @@ from PySide6.QtGui import QHelpEvent
 from PySide6.QtWidgets import QApplication
 
 from app.panel_registry import METRICS
-from app.panels.metric_card import MetricCard
+from app.panels.metrics import MetricCard
 from app.workspace.cursor import Stage
 from grpo_core.config import Settings
 from grpo_core.learners import learner, origin

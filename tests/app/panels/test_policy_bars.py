@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 from app.panel_registry import POLICY_BARS
 from app.panels.policy_bars import PolicyBarsPanel
 from app.panels.policy_chart import policy_picture
-from app.panels.policy_data import PolicyPicture, picture
+from app.panels.policy_data import PolicyPicture, in_fewer_words, picture, stage_sentence
 from app.panels.policy_film import (
     BELOW,
     CENTRING,
@@ -24,7 +24,6 @@ from app.panels.policy_film import (
     stem_heights,
     weights,
 )
-from app.panels.policy_words import in_fewer_words, stage_sentence
 from app.plotting.bar_data import Ceiling, Dot
 from app.theme.painted_text import PaintedText
 from app.theme.tokens import LIGHT

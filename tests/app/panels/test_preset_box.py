@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from app.panels.controls.preset_box import CHANGED, PresetBox
+from app.panels.controls.panel import CHANGED, PresetBox
 from grpo_core.config import PRESETS
 from grpo_core.config.presets import GROUPS
 

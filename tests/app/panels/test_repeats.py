@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QMenu
 
 from app.experiments.repeats import RepeatResults
 from app.panel_registry import TRAINING_HISTORY
-from app.panels.trials_table import trial_rows
+from app.panels.trials_row import trial_rows
 from grpo_core.config import Settings
 from grpo_core.experiments.race import LOCAL_PEAK
 from grpo_core.experiments.repeats import repeated

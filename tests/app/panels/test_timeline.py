@@ -6,8 +6,7 @@ import pytest
 from PySide6.QtWidgets import QToolButton
 
 from app.panel_registry import TIMELINE
-from app.panels.timeline import TimelinePanel
-from app.workspace.events import next_event
+from app.panels.timeline import TimelinePanel, next_event
 from tests.app.conftest import Driver
 
 pytestmark = pytest.mark.one_window

@@ -13,7 +13,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from app.panel_registry import TOKEN_INSPECTOR
-from app.panels.tokens.alternatives import alternatives, remark
+from app.panels.tokens.detail import alternatives, remark
 from app.panels.tokens.panel import TokenInspectorPanel
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView

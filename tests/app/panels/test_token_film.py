@@ -10,7 +10,7 @@ import pytest
 
 from app.token_grid.token_film import Moment, advantage_bars, moment, stage_sentence
 from app.workspace.cursor import Cursor, Stage
-from app.workspace.place_shown import fork_of
+from app.workspace.view import fork_of
 from tests.app.panels.conftest import view_of
 from tests.core.lm_steps import lm_step
 

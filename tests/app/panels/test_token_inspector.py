@@ -12,11 +12,10 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QScrollArea
 
 from app.panel_registry import PIPELINE, TOKEN_INSPECTOR
-from app.panels.tokens.alternatives import alternatives
+from app.panels.tokens.detail import alternatives
 from app.panels.tokens.panel import TokenInspectorPanel
 from app.token_grid.grid import flow
-from app.token_grid.rows import rows_of
-from app.token_grid.terms import kl_share, lines
+from app.token_grid.terms import kl_share, lines, rows_of
 from app.token_grid.tints import TINTS
 from app.workspace.cursor import Stage
 from tests.app.conftest import Driver

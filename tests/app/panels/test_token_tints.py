@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.token_grid.rows import rows_of
+from app.token_grid.terms import rows_of
 from app.token_grid.tints import TINTS, strength
 from grpo_core.config import PRESETS
 from tests.app.panels.conftest import view_of

@@ -16,7 +16,7 @@ from app.experiments.repeats import COUNT, FEWEST
 from app.panel_registry import POLICY_BARS, TRAINING_HISTORY
 from app.panels.history_chart import NATS, OTHER, UNIT, HistoryChart
 from app.panels.training_history import PLOT_HEIGHT
-from app.panels.trials_table import COLUMNS
+from app.panels.trials_row import COLUMNS
 from app.plotting.ghost_lines import GhostLines
 from grpo_core.experiments.repeats import SERIES
 from grpo_core.metrics import METRICS
@@ -160,11 +160,12 @@ def test_a_double_click_opens_a_run_and_hides_none(third: Driver) -> None:
 def test_the_trial_under_the_keyboard_stands_out(third: Driver) -> None:
     panel = third.program.window.panels.of(TRAINING_HISTORY)
     ghost = panel.charts[0].ghosts["max_prob"]
-    panel.trials.chips[1].pointed.emit(True)
+    chip = panel.trials.chips[1]
+    chip.pointed.emit(chip.subject)
     third.settle()
     y = ghost.marked.getData()[1]
     assert np.array_equal(y[np.isfinite(y)], third.program.workspace.runs[0].series["max_prob"].values)
-    panel.trials.chips[1].pointed.emit(False)
+    chip.pointed.emit(None)
     third.settle()
     assert len(ghost.marked.getData()[0]) == 0
 
@@ -188,7 +189,7 @@ def test_a_run_whose_file_is_gone_is_not_opened_but_leaves(third: Driver) -> Non
     workspace, panel = third.program.workspace, third.program.window.panels.of(TRAINING_HISTORY)
     gone, shown = workspace.runs[0], workspace.run
     Path(gone.path).unlink()
-    panel.trials.chips[1].opened.emit()
+    QTest.keyClick(panel.trials.chips[1], Qt.Key.Key_Return)
     assert workspace.run is shown and gone.path.name in third.messages[-1]
     third.program.runs.new_seed()
     third.settle()

@@ -8,7 +8,7 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 
-from app.panels.controls.row import Row
+from app.panels.controls.rows import Row
 from app.widgets.panel import Panel
 from tests.app.conftest import Driver
 

@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
-from app.workspace.events import next_event
+from app.panels.timeline import next_event
 from tests.app.conftest import Driver
 
 pytestmark = pytest.mark.one_window

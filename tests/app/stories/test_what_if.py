@@ -10,6 +10,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox
 
+from app.panels.step_columns import SHORT
 from app.panels.what_if.header import SHOWS
 from grpo_core import recompute
 from grpo_core.config import PRESETS
@@ -130,6 +131,18 @@ def test_the_pass_and_the_selection_are_those_of_every_panel(bandit: Driver) -> 
     assert detail.table.row_at(detail.currentIndex().row()) == row
     press(bandit, Qt.Key.Key_E)
     assert workspace.quantity is not None and workspace.quantity.row == row
+
+
+def test_the_samples_have_the_words_of_the_step_detail_in_any_language(
+    bandit: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, word in (("clipped", "«clip»"), ("token_loss", "«loss»"), ("gradient", "«push»")):
+        monkeypatch.setitem(SHORT, name, word)
+    here = panel(bandit, "what_if")
+    choose(bandit, here.header.shows, SHOWS["samples"])
+    bandit.settle()
+    titles = {column.key: column.title for column in here.batch.samples.table.columns}
+    assert {titles[name] for name in ("clipped", "token_loss", "gradient")} == {"«clip»", "«loss»", "«push»"}
 
 
 def test_passes_that_only_the_what_if_has_can_be_looked_at(bandit: Driver) -> None:

@@ -20,8 +20,15 @@ from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.host.live_run import Learners
 from grpo_core.learners import learner
+from grpo_core.runs.run_file import RunReader
 
 STILL = (State.IDLE, State.PAUSED, State.FAILED)
+
+
+def on_disk(run: RunHandle) -> int:
+    """Return the number of the last update in the file of ``run``."""
+    with RunReader.open(run.path) as reader:
+        return reader.last
 
 
 @dataclass

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.workspace.events import BEST, CHANGED, CLIP, DEAD, next_event
+from app.panels.timeline import BEST, CHANGED, CLIP, DEAD, next_event
 from app.workspace.run_handle import RunHandle
 from grpo_core.config import Settings
 from grpo_core.learners import origin

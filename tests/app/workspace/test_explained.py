@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.workspace.cursor import Selection
-from app.workspace.explained import at_selection, in_pass, same_kind
+from app.workspace.cursor import Selection, at_selection, in_pass, same_kind
 from grpo_core.explain import Quantity
 
 

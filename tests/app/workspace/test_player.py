@@ -10,7 +10,7 @@ from app.workspace.cursor import Cursor, Stage
 from app.workspace.film import BEATS, SECONDS, update_film
 from app.workspace.player import Mode
 from grpo_core.config import Settings
-from tests.app.workspace.conftest import Desk
+from tests.app.workspace.conftest import Desk, on_disk
 
 
 def test_run_stops_by_itself_after_its_length(desk: Desk) -> None:
@@ -198,7 +198,7 @@ def test_slow_runs_play_the_stages_of_each_update(
         desk.player.run_n(1)
         desk.qtbot.waitUntil(lambda: desk.player.film.playing)
         assert desk.player.film.film is not None
-        assert tuple(dict.fromkeys(part.stage for part in desk.player.film.film.parts)) == stages
+        assert tuple(dict.fromkeys(end.stage for end, _ in desk.player.film.film.parts)) == stages
         assert 0 < tick(desk, clock, 0.1).progress < 1
         assert tick(desk, clock, 1 / speed) == Cursor(step=update)
         desk.rest()
@@ -288,8 +288,8 @@ def test_a_film_ends_before_the_next_update_is_due(interval: float) -> None:
     assert film.at(interval) == Cursor(step=7, stage=Stage.UPDATE, passed=3)
     for part in range(1, 20):
         cursor = film.at(part / 20 * film.seconds)
-        place = next(n for n, one in enumerate(film.parts) if (one.stage, one.passed) == (cursor.stage, cursor.passed))
-        reached = sum(one.seconds for one in film.parts[:place]) + cursor.progress * film.parts[place].seconds
+        place = [end for end, _ in film.parts].index(cursor.still)
+        reached = sum(seconds for _, seconds in film.parts[:place]) + cursor.progress * film.parts[place][1]
         assert reached == pytest.approx(part / 20 * film.seconds)
 
 
@@ -331,8 +331,8 @@ def test_running_one_run_pauses_the_other_with_all_it_has_computed(desk: Desk) -
     desk.player.toggle()
     desk.rest()
     assert (shown.head, desk.workspace.training) == (9, shown)
-    assert other.on_disk == other.head
+    assert on_disk(other) == other.head
     desk.run_manager.show(other)
     desk.run(2)
     assert desk.said == []
-    assert other.on_disk == other.head
+    assert on_disk(other) == other.head

@@ -12,7 +12,7 @@ from grpo_core.config import BanditTask, Objective, Optimizer, Settings
 from grpo_core.errors import RunFileError
 from grpo_core.runs.database import VERSION
 from grpo_core.runs.run_file import RunWriter
-from tests.app.workspace.conftest import Desk, same_numbers
+from tests.app.workspace.conftest import Desk, on_disk, same_numbers
 
 
 def test_opening_what_is_open_shows_it(desk: Desk) -> None:
@@ -44,7 +44,7 @@ def test_a_run_that_another_window_writes_can_be_looked_at_only_and_read_again(d
     again = desk.run_manager.open(path)
     assert (again.read_only, len(desk.workspace.runs)) == ("", 2)
     desk.run(1)
-    assert again.on_disk == 4
+    assert on_disk(again) == 4
 
 
 def test_a_run_that_another_window_went_on_with_is_read_again_when_it_is_opened(desk: Desk) -> None:
@@ -63,7 +63,7 @@ def test_a_run_that_another_window_went_on_with_is_read_again_when_it_is_opened(
     desk.run_manager.open(path)
     assert desk.shown.head == 5
     desk.run(1)
-    assert desk.shown.on_disk == 6
+    assert on_disk(desk.shown) == 6
 
 
 def test_a_file_of_a_newer_version_can_be_looked_at_only(desk: Desk, tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_copy_is_never_saved_over_the_run_itself(desk: Desk) -> None:
     with pytest.raises(RunFileError, match="over itself"):
         desk.run_manager.save_as(desk.shown, desk.shown.path)
     desk.run(1)
-    assert desk.shown.on_disk == 3
+    assert on_disk(desk.shown) == 3
 
 
 def test_a_copy_taken_while_the_run_goes_on_is_whole(desk: Desk, tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_at_its_size_limit_a_run_pauses_with_a_sentence_and_keeps_everything(des
     desk.qtbot.waitUntil(lambda: bool(desk.said))
     desk.rest()
     assert "size limit" in desk.said[0]
-    assert desk.shown.on_disk == desk.shown.head
+    assert on_disk(desk.shown) == desk.shown.head
 
 
 def test_after_numbers_that_are_not_finite_a_branch_goes_on_from_an_earlier_update(desk: Desk) -> None:
@@ -142,7 +142,7 @@ def test_after_numbers_that_are_not_finite_a_branch_goes_on_from_an_earlier_upda
     desk.rest()
     assert "not a finite number" in desk.said[0]
     broken = desk.shown
-    assert broken.on_disk == broken.head
+    assert on_disk(broken) == broken.head
     desk.workspace.editing.edit({"optimizer.learning_rate": 0.0}, "Mend it")
     child = desk.run_manager.branch(2)
     desk.run(4)

@@ -8,7 +8,7 @@ import pytest
 from app.training.controller import State
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
-from tests.app.workspace.conftest import Desk, same_numbers
+from tests.app.workspace.conftest import Desk, on_disk, same_numbers
 
 
 def beta(desk: Desk) -> float:
@@ -41,7 +41,7 @@ def test_a_branch_has_a_file_only_from_its_first_update_on(desk: Desk) -> None:
     with pytest.raises(GrpoError, match="its own file"):
         desk.run_manager.save_as(child, desk.folder / "copy.grpo")
     desk.run(1)
-    assert child.on_disk == 3
+    assert on_disk(child) == 3
 
 
 def test_a_branch_goes_on_while_its_parent_trains(desk: Desk) -> None:
@@ -53,7 +53,7 @@ def test_a_branch_goes_on_while_its_parent_trains(desk: Desk) -> None:
     desk.player.set_length(200)
     desk.run(8)
     assert child.head == 18
-    assert parent.on_disk == parent.head
+    assert on_disk(parent) == parent.head
     assert same_numbers(child, parent, range(1, 19))
     desk.run_manager.show(parent)
     desk.run(1)
@@ -199,7 +199,7 @@ def test_closing_the_last_run_leaves_a_fresh_one_and_its_file(desk: Desk) -> Non
     desk.run_manager.close_run(old)
     desk.qtbot.waitUntil(lambda: desk.controller.state is State.IDLE)
     assert (len(desk.workspace.runs), desk.shown.head) == (1, 0)
-    assert old.on_disk >= 5
+    assert on_disk(old) >= 5
     desk.run(2)
     assert desk.shown.head == 2
 

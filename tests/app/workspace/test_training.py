@@ -18,7 +18,7 @@ from grpo_core.config import Settings
 from grpo_core.host.process import serve
 from grpo_core.learners import Earlier, Learner, learner
 from grpo_core.record import Step
-from tests.app.workspace.conftest import Desk
+from tests.app.workspace.conftest import Desk, on_disk
 
 ENTERED = threading.Event()
 """Set when a late learner is in the middle of an update."""
@@ -109,7 +109,7 @@ def test_an_update_finished_after_its_run_was_left_is_not_forgotten(hasty: Desk)
     hasty.run_manager.new_run(Settings(seed=2))
     hasty.player.step()
     hasty.rest()
-    assert (left.head, left.on_disk) == (1, 1)
+    assert (left.head, on_disk(left)) == (1, 1)
     assert left.step(1) is not None
     assert len(left.series["loss"].values) == 1
     assert hasty.said == []
@@ -126,6 +126,6 @@ def test_a_run_left_and_taken_up_again_at_once_goes_on_behind_that_update(hasty:
     hasty.run_manager.show(other)
     hasty.player.step()
     hasty.rest()
-    assert (left.head, left.on_disk) == (2, 2)
-    assert other.head == other.on_disk
+    assert (left.head, on_disk(left)) == (2, 2)
+    assert other.head == on_disk(other)
     assert hasty.said == []

@@ -8,15 +8,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from app.formula.objective_terms import objective_terms
-from app.panels.policy_data import picture
-from app.panels.policy_words import stage_sentence
+from app.panels.policy_data import picture, stage_sentence
 from app.panels.step_columns import KINDS, UNTIL, columns_shown, table_column, values_shown
 from app.plotting.numbers import metric_text, residue, shown, signed
 from app.teaching.export.page.explained import ShownUpdate
 from app.teaching.export.page.markup import Markup, element, formula, table
+from app.token_grid.cells import visible_text
 from app.token_grid.tints import DEFAULT, TINTS, Tint, strength
 from app.token_grid.token_film import stage_sentence as stage_of_tokens
-from app.token_grid.white_space import visible_text
 from app.widgets.stage_button import STAGE_HELP, STAGE_NAMES
 from app.workspace.cursor import Cursor, Stage
 from grpo_core import step_table

@@ -12,10 +12,8 @@ from app.boxes import down
 from app.theme.labels import Label
 from app.token_grid.cells import Note
 from app.token_grid.grid import TokenGrid, TokenRows
-from app.token_grid.legend import TintLegend
-from app.token_grid.rows import rows_of
-from app.token_grid.terms import marked
-from app.token_grid.tints import TINTS, Tint
+from app.token_grid.terms import marked, rows_of
+from app.token_grid.tints import TINTS, Tint, TintLegend
 from app.workspace.step_view import StepView, advantage_of
 from app.workspace.view import View
 from app.workspace.workspace import Workspace

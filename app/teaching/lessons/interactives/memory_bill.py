@@ -13,8 +13,7 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 from app.boxes import across
 from app.jobs.job_process import language_job
 from app.jobs.runner import Poll
-from app.panels.controls.row import Row
-from app.panels.controls.rows import row_for
+from app.panels.controls.rows import Row, row_for
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries

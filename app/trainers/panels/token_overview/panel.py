@@ -8,8 +8,7 @@ from PySide6.QtWidgets import QPlainTextEdit, QPushButton, QStackedLayout, QWidg
 
 from app.boxes import across, divided, down
 from app.theme.labels import EmptyLabel, Label
-from app.token_grid.legend import TintLegend
-from app.token_grid.tints import OVERVIEW, Tint
+from app.token_grid.tints import OVERVIEW, Tint, TintLegend
 from app.trainers.panels.token_overview.raster import END, START, TURN, aligned, offsets
 from app.trainers.panels.token_overview.strips import TokenStrips
 from app.widgets.calm import CalmBox

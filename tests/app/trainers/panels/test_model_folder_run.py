@@ -11,8 +11,8 @@ import pytest
 from PySide6.QtWidgets import QFileDialog
 
 from app.panel_registry import EVOLUTION, SCORE_YOUR_OWN, TOKEN_INSPECTOR, WHAT_IF
+from app.panels.evolution.head import IN_WORDS
 from app.panels.evolution.panel import EvolutionPanel
-from app.panels.evolution.task_chips import IN_WORDS
 from app.panels.score import ScorePanel
 from app.panels.tokens.panel import TokenInspectorPanel
 from app.panels.what_if.panel import WhatIfPanel

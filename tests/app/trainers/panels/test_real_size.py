@@ -13,7 +13,7 @@ import pytest
 from app.panel_registry import STEP_DETAIL, TOKEN_INSPECTOR
 from app.panels.step_detail import MOST_ROWS
 from app.theme.tokens import LIGHT
-from app.token_grid.white_space import visible_text
+from app.token_grid.cells import visible_text
 from app.trainers.panel_rows import REWARD_WEIGHTS, STEP_SUMMARY, TOKEN_OVERVIEW
 from app.trainers.recorded_run import RecordedRun
 from app.widgets.panel import Panel

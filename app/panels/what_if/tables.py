@@ -1,25 +1,57 @@
-"""The samples of an update with the numbers of both sides next to each other, one row per token."""
+"""The tables of a what-if: the numbers of both sides, and the samples with their numbers, one row per token."""
 
 from __future__ import annotations
 
+from app.panels.step_columns import KINDS, SHORT, place_of
 from app.panels.what_if.question import WhatIfPicture
+from app.plotting.numbers import Missing, as_rounded
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.workspace.cursor import Selection
 from grpo_core import step_table
+from grpo_core.config.value_names import worded
 from grpo_core.record import Origin
 from grpo_core.text import tr
+from grpo_core.what_if import Difference
+
+TITLE, VALUE = 19.5, 8.5
+"""Column widths, as multiples of a digit's width."""
+COLUMNS = (
+    Column("title", "", chars=TITLE, kind="text"),
+    Column("ran", tr("As it ran"), chars=VALUE, help=tr("The update as it is recorded.")),
+    Column("other", tr("What if"), chars=VALUE, help=tr("The same batch under the other settings.")),
+)
+
+LATER = Missing(tr("it needs the model"))
+
+
+def fill(table: TableTwin, picture: WhatIfPicture) -> None:
+    table.set_columns(COLUMNS)
+    w = picture.what_if
+    rows: list[list[object]] = [[d.title, worded(d.ran), _wanted_text(d)] for d in w.differences]
+    sides = w.passes(picture.passed)
+    for row in picture.rows:
+        ran, other = (
+            value if value is None else as_rounded(value, side.rounding(row.name, passed))
+            for value, (side, passed) in zip((row.ran, row.other), sides, strict=True)
+        )
+        rows.append([row.title, ran, LATER if other is None else other])
+    table.set_rows(rows)
+
+
+def width_of(table: TableTwin) -> int:
+    return sum(table.columnWidth(n) for n in range(len(COLUMNS))) + table.verticalScrollBar().sizeHint().width() + 2
+
+
+def _wanted_text(difference: Difference) -> str:
+    """Return the what-if's value, in parentheses if it cannot affect a batch that is already sampled."""
+    text = worded(difference.wanted)
+    return text if difference.replayed else f"({text})"
+
 
 WORDS = {"sample": 2.0, "prompt": 9.0, "action": 2.0, "completion": 14.0, "place": 2.5, "token": 3.0}
-PAIRS = {
-    "advantage": ("A", "push", 8.0),
-    "ratio": ("r", "number", 5.5),
-    "clipped": ("clip", "chip", 4.0),
-    "weight": ("W", "number", 6.5),
-    "token_loss": ("loss", "number", 6.5),
-    "gradient": ("push", "push", 8.5),
-}
-"""Numbers shown for both sides: (heading, kind, width)."""
+PAIRS = {"advantage": 8.0, "ratio": 5.5, "clipped": 4.0, "weight": 6.5, "token_loss": 6.5, "gradient": 8.5}
+"""Numbers shown for both sides, with the widths of their columns."""
 IF = "{} if"
 """Heading of the what-if's column."""
 
@@ -50,9 +82,7 @@ class SampleTable(TableTwin):
                 for here, there in zip(ran, other, strict=True)
             ]
         )
-        places = [n for n, row in enumerate(ran) if row.row == selection.row]
-        exact = [n for n in places if ran[n].token == selection.token]
-        self.select_row(next(iter(exact or places), None))
+        self.select_row(place_of(selection, ran))
 
     def place(self, n: int) -> tuple[int, int]:
         return self._rows[n].row, self._rows[n].token
@@ -71,7 +101,7 @@ def _columns(words: list[step_table.Column], pairs: list[step_table.Column]) -> 
     ]
     columns.append(Column("reward", "R", chars=5.5, help=tr("What the sample was paid."), meaning="reward"))
     for c in pairs:
-        title, kind, chars = PAIRS[c.name]
+        title, kind, chars = SHORT.get(c.name, c.symbol), KINDS.get(c.name, "number"), PAIRS[c.name]
         help = tr("−∂L/∂log π: up makes the token likelier.") if c.name == "gradient" else f"{c.title}. {c.help}"
         columns.append(Column(c.name, title, chars=chars, kind=kind, help=tr("As it ran. {help}").format(help=help)))
         columns.append(
@@ -85,4 +115,4 @@ def _columns(words: list[step_table.Column], pairs: list[step_table.Column]) -> 
 def _cell(name: str, value: object) -> object:
     if name == "gradient" and isinstance(value, float):
         return -value  # the step is opposite to the gradient, so the sign is flipped: a push up is positive
-    return ("clip" if value else "") if name == "clipped" else value
+    return (SHORT["clipped"] if value else "") if name == "clipped" else value
