@@ -1,4 +1,4 @@
-"""A message that does not interrupt the user's work: text, severity, and up to six buttons."""
+"""A message that does not interrupt the user's work: text, severity, and buttons."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from PySide6.QtGui import QColor, QPalette
 
 from grpo_core.text import tr
 
-MOST_BUTTONS = 6
 READ_MS, MS_A_LETTER = 5000, 60
 """Milliseconds for which information is shown: a base time for noticing it, and an additional time per character."""
 
@@ -67,11 +66,6 @@ class Message:
     severity: Severity = Severity.INFO
     actions: tuple[BarAction, ...] = ()
     id: str = ""
-    closable: bool = True
-
-    def __post_init__(self) -> None:
-        if len(self.actions) > MOST_BUTTONS:
-            raise ValueError(f"a message has at most {MOST_BUTTONS} buttons, not {len(self.actions)}")
 
     @property
     def key(self) -> str:
@@ -80,7 +74,7 @@ class Message:
     @property
     def leaves(self) -> bool:
         """Whether the message disappears on its own after it could be read. Only information without buttons does."""
-        return self.severity is Severity.INFO and not self.actions and self.closable
+        return self.severity is Severity.INFO and not self.actions
 
     @property
     def reading_ms(self) -> int:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent
-from PySide6.QtWidgets import QWidget
 
 from app.plotting.axis import Scale
 from app.plotting.items import Points
@@ -39,12 +38,12 @@ class LineChart(Plot):
     explain_wanted = Signal()
     height_dragged = Signal(float)
 
-    def __init__(self, title: str, *, pickable: bool = False, parent: QWidget | None = None) -> None:
+    def __init__(self, title: str, *, pickable: bool = False) -> None:
         self.picture = LinePicture(x=Scale(low=0, high=1), y=Scale(low=0, high=1))
         self.pickable, self.chosen, self.asks_height = pickable, "", False
         self.line_items: dict[str, LineItem] = {}
         self._point_items: dict[str, Points] = {}
-        super().__init__(title, self.picture.x, self.picture.y, parent=parent)
+        super().__init__(title, self.picture.x, self.picture.y)
 
     def show_picture(self, picture: LinePicture) -> None:
         before, self.picture = self.picture, picture

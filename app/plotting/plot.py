@@ -65,10 +65,8 @@ class Plot(PaintedAhead, pg.GraphicsView):  # type: ignore[misc]
     activated = Signal(float)
     zoomed = Signal()
 
-    def __init__(
-        self, title: str, x: Scale, y: Scale, *, zoomable: bool = False, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, title: str, x: Scale, y: Scale, *, zoomable: bool = False) -> None:
+        super().__init__()
         # filling a plain background costs less than copying it
         self.setCacheMode(QGraphicsView.CacheModeFlag.CacheNone)
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language

@@ -39,8 +39,8 @@ class TwinStack(QWidget):
 
     toggled = Signal(bool)
 
-    def __init__(self, plot: Plot | BarChart, legend: Sequence[Entry] = (), parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, plot: Plot | BarChart, legend: Sequence[Entry] = ()) -> None:
+        super().__init__()
         self.plot = plot
         self._table: TableTwin | None = None
         self._summary = ""

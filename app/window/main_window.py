@@ -50,8 +50,8 @@ class MainWindow(QMainWindow):
     left_alone = Signal()
     panel_made = Signal(object)
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self.workspace = workspace
         self.may_close = False
         self.alone = ""

@@ -67,9 +67,8 @@ class Transport(QToolBar):
         run_manager: RunManager,
         workspace: Workspace,
         actions: Mapping[str, QAction],
-        parent: QWidget | None = None,
     ) -> None:
-        super().__init__(tr("Transport"), parent)
+        super().__init__(tr("Transport"))
         self.setObjectName("transport")
         self.setMovable(False)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QWidget
 
 from app.experiments.race.results import COLUMNS
 from app.plotting.table_twin import TableTwin
@@ -22,9 +21,9 @@ REWARD = 1
 class RaceStanding(TableTwin):
     """The summary table of a race, which shows as many columns as fit."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self) -> None:
         self._all = False
-        super().__init__(COLUMNS, tr("Standing of the race"), parent)
+        super().__init__(COLUMNS, tr("Standing of the race"))
         self.sortByColumn(REWARD, Qt.SortOrder.DescendingOrder)
 
     def show_all(self, on: bool) -> None:
