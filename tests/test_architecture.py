@@ -82,7 +82,7 @@ APP_FLOORS = (
     ("settings", "token_grid", "widgets"),
     ("crash", "experiments"),
     ("messages", "panels"),
-    ("about", "part", "sessions"),
+    ("part", "sessions"),
     ("panel_registry",),
     ("export", "window"),
     ("controllers",),

@@ -8,7 +8,7 @@ from PySide6.QtGui import QActionGroup
 from PySide6.QtWidgets import QMenu, QMenuBar
 
 from app.commands.actions import Actions
-from app.commands.menu_paths import LANGUAGE, LAYOUT, THEME
+from app.commands.command import LANGUAGE, LAYOUT, THEME
 
 EXCLUSIVE = (THEME, LANGUAGE, LAYOUT)
 """Menus with at most one checked entry."""

@@ -6,8 +6,7 @@ from functools import partial
 
 from PySide6.QtCore import QLocale, Qt
 
-from app.commands.command import REST, Command
-from app.commands.menu_paths import LANGUAGE, LAYOUT, PANEL, THEME, VIEW
+from app.commands.command import LANGUAGE, LAYOUT, PANEL, REST, THEME, VIEW, Command
 from app.commands.targets import CommandTargets
 from app.language import START_AGAIN, languages
 from app.messages.message import BarAction, Message
