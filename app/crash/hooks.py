@@ -162,8 +162,15 @@ def report_exceptions() -> None:
 
 def _wrap_handlers(cls: type[QObject]) -> None:
     super(QObject, cls).__init_subclass__()  # that of Generic
-    for name, handler in list(vars(cls).items()):
-        if isinstance(handler, FunctionType) and (name.endswith("Event") or name in ("event", "eventFilter")):
+    handlers = {
+        name: handler
+        for owner in reversed(cls.__mro__)
+        if owner is cls or not issubclass(owner, QObject)  # its own, and those of a mixin
+        for name, handler in vars(owner).items()
+        if isinstance(handler, FunctionType) and (name.endswith("Event") or name in ("event", "eventFilter"))
+    }
+    for name, handler in handlers.items():
+        if getattr(cls, name) is handler:
             setattr(cls, name, _reported(handler))
 
 
