@@ -13,13 +13,12 @@ from PySide6.QtWidgets import QApplication
 
 from app import parts
 from app.clock import Timer
-from app.commands.actions import Actions
+from app.commands.actions import Actions, fill_menus
 from app.commands.command import Command
 from app.commands.edit_menu import edit_commands
 from app.commands.file_menu import file_commands
 from app.commands.go_menu import go_commands
 from app.commands.help_menu import help_commands
-from app.commands.menus import fill_menus
 from app.commands.palette import CommandPalette, setting_commands
 from app.commands.run_menu import run_commands
 from app.commands.sheet import ShortcutSheet

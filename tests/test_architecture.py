@@ -72,7 +72,6 @@ APP_FLOORS = (
         "folders",
         "garbage",
         "jobs",
-        "qt_features",
         "resources",
         "training",
     ),

@@ -54,7 +54,6 @@ class CrashHooks:
     """The interpreter's three exception hooks. A repeated traceback is reported only once.
 
     Attributes:
-        interrupted: whether Ctrl-C has ended something outside the event loop.
         on_report: function called after a new report, in any thread; for example the ``emit`` of a signal that requests
             a frame.
     """
@@ -64,7 +63,6 @@ class CrashHooks:
         self._reports: list[CrashReport] = []
         self._seen: set[tuple[object, ...]] = set()
         self._before: tuple[Any, Any, Any] | None = None
-        self.interrupted = False
         self.on_report: Callable[[], object] | None = None
 
     def install(self) -> None:
@@ -111,9 +109,7 @@ class CrashHooks:
                 print(text, file=sys.stderr, end="")
 
     def _on_exception(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        if issubclass(kind, KeyboardInterrupt):
-            self.interrupted = True
-        else:
+        if not issubclass(kind, KeyboardInterrupt):
             self.report(error, trace, threading.current_thread().name)
 
     def _on_thread(self, args: threading.ExceptHookArgs) -> None:

@@ -15,8 +15,7 @@ from app import parts
 from app.export.files import write
 from app.export.picture_look import PictureLook
 from app.export.stage import fitted, offscreen, paper_of, settle, studio, without_controls
-from app.plotting.export import Paper, drawn
-from app.plotting.export_table import table_csv, tables, targets
+from app.plotting.export import Paper, drawn, table_csv, tables, targets
 from app.widgets.panel import Panel
 from app.widgets.panel_spec import PanelSpec
 from app.workspace.cursor import Stage
