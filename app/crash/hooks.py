@@ -11,7 +11,6 @@ import contextlib
 import logging
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,14 +39,12 @@ class CrashReport:
         text: the traceback, for the clipboard.
         expected: whether the exception has a message for users, so that no traceback is offered.
         where: name of the thread.
-        when: time of the exception, in seconds since 1970.
     """
 
     sentence: str
     text: str
     expected: bool
     where: str
-    when: float
 
 
 class CrashHooks:
@@ -97,9 +94,7 @@ class CrashHooks:
             if new:
                 self._seen.add(key)
                 sentence = _safe_text(error) if expected else _sentence(error)
-                self._reports.append(
-                    CrashReport(sentence=sentence, text=text, expected=expected, where=where, when=time.time())
-                )
+                self._reports.append(CrashReport(sentence=sentence, text=text, expected=expected, where=where))
         _log.error("in thread %s%s\n%s", where, "" if new else ", again", text if new else text.splitlines()[-1])
         if new and self.on_report is not None:
             with contextlib.suppress(RuntimeError):  # at the end of the program the signal's owner may be gone

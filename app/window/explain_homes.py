@@ -33,11 +33,12 @@ from PySide6.QtWidgets import (
 from shiboken6 import Shiboken
 
 from app.boxes import across, down
+from app.messages.overlay import MessageOverlay
 from app.panels.explain import ExplainPanel
 from app.theme.labels import Label, plain_tip
 from app.theme.tokens import RADIUS, Theme
 from app.widgets.panel import in_window
-from app.window.docks import Dock, TitleButton
+from app.window.docks import Dock, SavedDocks, TitleButton
 from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
@@ -189,11 +190,7 @@ class ExplainHomes(QObject):
     """The two places for the Explain panel, which is shown either in its dock or in the sheet.
 
     Attributes:
-        sheet: the sheet; hidden while the panel is in its dock.
-
-    Args:
-        lent: returns whether a lesson or presenting mode arranges the window, in which case the dock is always used.
-        space: returns the part of the window that the sheet can cover.
+        sheet: the sheet; hidden while the panel is in its dock. It covers what messages could cover.
     """
 
     def __init__(
@@ -202,13 +199,12 @@ class ExplainHomes(QObject):
         workspace: Workspace,
         dock: Dock,
         panel: ExplainPanel,
-        *,
-        lent: Callable[[], bool],
-        space: Callable[[], QRect],
+        saved_docks: SavedDocks,
+        overlay: MessageOverlay,
     ) -> None:
         super().__init__(window)
         self._window, self._workspace, self._dock, self._panel = window, workspace, dock, panel
-        self._lent, self._space = lent, space
+        self._saved_docks, self._overlay = saved_docks, overlay
         self._former: QWidget | None = None
         self._anchor: QWidget | None = None
         self._box = QRect()
@@ -237,7 +233,7 @@ class ExplainHomes(QObject):
 
         During a lesson or when presenting, the dock is shown next to the lesson or the picture.
         """
-        if self.is_pinned or self._lent():
+        if self.is_pinned or self._saved_docks.lent:
             self._show_dock()
             return
         focus = QApplication.focusWidget()
@@ -303,7 +299,7 @@ class ExplainHomes(QObject):
         if anchor is None or self._box.isNull():
             centre = window.rect().center()
             self._box = QRect(centre, centre)
-        space = self._space()
+        space = self._overlay.space
         height = min(self._panel.content_height, round(space.height() * 0.7))
         self.sheet.stand_at(self._box, space, height, workspace.theme, workspace.scale)
 

@@ -99,16 +99,11 @@ class MainWindow(QMainWindow):
         self._space = PictureRoom(self, self.docks)
         self.arranged.connect(self._space.forget)
         self.messages = MessageBar(self)
-        self.overlay = MessageOverlay(self, self.messages, lambda: workspace.scale)
+        self.overlay = MessageOverlay(self, self.messages, workspace)
         self.painting = Painting(workspace, self)
         workspace.frame.connect(self.overlay.lift)
         self.explain_homes = ExplainHomes(
-            self,
-            workspace,
-            self.docks[EXPLAIN.id],
-            self.panels.of(EXPLAIN),
-            lent=lambda: self.saved_docks.lent,
-            space=lambda: self.overlay.space,
+            self, workspace, self.docks[EXPLAIN.id], self.panels.of(EXPLAIN), self.saved_docks, self.overlay
         )
         workspace.explained.connect(self.explain_homes.show)
         self.arranged.connect(self.explain_homes.close)

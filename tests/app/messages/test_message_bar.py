@@ -157,14 +157,14 @@ def test_text_is_never_taken_for_markup(bar: MessageBar) -> None:
 
 
 def test_a_report_offers_its_traceback_and_an_expected_error_does_not(bar: MessageBar) -> None:
-    report = CrashReport(sentence="It broke.", text="Traceback ...", expected=False, where="MainThread", when=0.0)
+    report = CrashReport(sentence="It broke.", text="Traceback ...", expected=False, where="MainThread")
     bar.report(report)
     (line,) = bar.lines
     line.buttons[0].click()
     assert QApplication.clipboard().text() == "Traceback ..."
     assert line.message.severity is Severity.ERROR
     bar.remove("It broke.")
-    bar.report(CrashReport(sentence="The file is cut.", text="", expected=True, where="", when=0.0))
+    bar.report(CrashReport(sentence="The file is cut.", text="", expected=True, where=""))
     assert bar.lines[0].buttons == []
 
 
