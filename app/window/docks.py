@@ -54,17 +54,6 @@ class DockTitle(QWidget):
         across((self.label, 1), close, on=self, margins=(12, 3, 4, 3), spacing=2)
 
 
-class DockGrip(QWidget):
-    """A narrow handle at the left edge of a short panel."""
-
-    def __init__(self, dock: QDockWidget) -> None:
-        super().__init__(dock)
-        self.setObjectName("dockGrip")
-        self.setFixedWidth(6)
-        self.setCursor(Qt.CursorShape.SizeAllCursor)
-        self.setToolTip(plain_tip(tr("Drag to move {title}").format(title=dock.windowTitle())))
-
-
 class Placeholder(QWidget):
     """A stand-in for a panel that has not been created yet, by default with the minimum size of a panel."""
 
@@ -104,7 +93,11 @@ class Dock(QDockWidget):
         self.setWidget(Placeholder())
         if self.low:
             self.setFeatures(self.features() | QDockWidget.DockWidgetFeature.DockWidgetVerticalTitleBar)
-            self.setTitleBarWidget(DockGrip(self))
+            grip = QWidget(self)
+            grip.setFixedWidth(6)
+            grip.setCursor(Qt.CursorShape.SizeAllCursor)
+            grip.setToolTip(plain_tip(tr("Drag to move {title}").format(title=spec.title)))
+            self.setTitleBarWidget(grip)
         else:
             self._title = DockTitle(self, spec.title, spec.help)
             self._no_title = Placeholder(self, 0, 0)  # in place of the title bar while it is tabbed
