@@ -105,7 +105,7 @@ def _layouts(targets: CommandTargets) -> list[Command]:
     def chosen(name: str) -> bool:
         return targets.preferences.current.layout == name
 
-    own = [name for name in layouts.saved if name not in LAYOUTS]
+    own = [name for name in targets.layout_files.names() if name not in LAYOUTS]
     return [
         *(
             Command(id=f"layout.{name}", subject=REST, menu=LAYOUT,

@@ -31,10 +31,6 @@ class LayoutsController(QObject):
         self._window, self._workspace = program.window, program.workspace
         self._files, self._preferences = program.layout_files, program.preferences
 
-    @property
-    def saved(self) -> tuple[str, ...]:
-        return self._files.names()
-
     def choose(self, name: str) -> None:
         """Arrange the docks according to the named layout, and store it as the user's preference."""
         if name in LAYOUTS:
