@@ -15,27 +15,19 @@ READ_MS, MS_A_LETTER = 5000, 60
 
 
 class Severity(Enum):
-    """The severity of a message.
-
-    A value holds its word for screen readers, its letter, and its colours on light and dark backgrounds.
-    """
+    """The severity of a message: its word for screen readers, its letter, its colours on light and dark backgrounds."""
 
     INFO = (tr("Note"), "i", "#0072B2", "#56B4E9")
     WARNING = (tr("Warning"), "!", "#B87400", "#F0B429")
     ERROR = (tr("Error"), "×", "#D55E00", "#FF8A4C")
 
-    @property
-    def word(self) -> str:
-        return self.value[0]
-
-    @property
-    def sign(self) -> str:
-        return self.value[1]
+    def __init__(self, word: str, sign: str, on_light: str, on_dark: str) -> None:
+        self.word, self.sign, self.on_light, self.on_dark = word, sign, on_light, on_dark
 
     def colour(self, palette: QPalette) -> QColor:
         """Return the colour that contrasts with the window's background."""
         dark = palette.color(QPalette.ColorRole.Window).lightness() < 128
-        return QColor(self.value[3 if dark else 2])
+        return QColor(self.on_dark if dark else self.on_light)
 
 
 @dataclass(frozen=True, kw_only=True)
