@@ -77,11 +77,9 @@ class ExplainSheet(QFrame):
 
     Signals:
         left: emitted to close the sheet and return the keyboard focus.
-        pinned: emitted to keep the panel as a dock.
     """
 
     left = Signal()
-    pinned = Signal()
 
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)
@@ -94,7 +92,6 @@ class ExplainSheet(QFrame):
         self.pin = QPushButton(tr("Keep as a panel"))
         self.pin.setProperty("flat", True)
         self.pin.setToolTip(plain_tip(tr("Shift+E: keep it as a panel next to the others.")))
-        self.pin.clicked.connect(self.pinned)
         close = TitleButton(tr("Close (Esc)"))
         close.clicked.connect(self.left)
         top = across((Label(tr("Explain"), name="section"), 1), self.pin, close, margins=(12, 4, 6, 0))
@@ -210,7 +207,7 @@ class ExplainHomes(QObject):
         self._box = QRect()
         self.sheet = ExplainSheet(window)
         self.sheet.left.connect(self.close)
-        self.sheet.pinned.connect(self.pin)
+        self.sheet.pin.clicked.connect(self.pin)
         self._escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), window)
         self._escape.activated.connect(self.close)
         self._escape.setEnabled(False)
