@@ -13,13 +13,17 @@ from PySide6.QtWidgets import QApplication
 
 from app import parts
 from app.clock import Timer
-from app.commands.actions import Actions
-from app.commands.menus import fill_menus
-from app.commands.palette import CommandPalette
-from app.commands.setting_commands import setting_commands
+from app.commands.actions import Actions, fill_menus
+from app.commands.command import Command
+from app.commands.edit_menu import edit_commands
+from app.commands.file_menu import file_commands
+from app.commands.go_menu import go_commands
+from app.commands.help_menu import help_commands
+from app.commands.palette import CommandPalette, setting_commands
+from app.commands.run_menu import run_commands
 from app.commands.sheet import ShortcutSheet
-from app.commands.table import all_commands
 from app.commands.targets import CommandTargets
+from app.commands.view_menu import view_commands
 from app.controllers.shutdown import ShutdownController
 from app.controllers.startup import Startup
 from app.crash.hooks import CrashHooks
@@ -36,6 +40,23 @@ REFRESH_MS = 250
 """Milliseconds after which the state of the commands follows a frame that is drawn in parts, unless a run has begun or
 ended.
 """
+
+
+MENUS = (file_commands, edit_commands, run_commands, go_commands, view_commands, help_commands)
+
+
+def all_commands(targets: CommandTargets) -> list[Command]:
+    """Return everything that the user can do as commands, in the order of the menus.
+
+    A command of a part follows the one that it names, or comes before the last menu.
+    """
+    *first, last = ([*menu(targets)] for menu in MENUS)
+    made = [command for menu in first for command in menu]
+    for part in targets.parts:
+        for command in part.commands():
+            place = next((n for n, one in enumerate(made, 1) if one.id == command.after), len(made))
+            made.insert(place, command)
+    return [*made, *last]
 
 
 class Application(CommandTargets):
@@ -130,7 +151,7 @@ class Application(CommandTargets):
         self.workspace.computed_on.changed.connect(self._on_computed_on)
         self.player.changed.connect(self._on_player)
         self.actions.ran.connect(self.workspace.request_frame)
-        self.recent_files.changed.connect(self._on_commands_changed)
+        self.preferences.recent_changed.connect(self._on_commands_changed)
         self.layouts.changed.connect(self._on_commands_changed)
         self.doors.changed.connect(self._fill_menus)
         self.workspace.mode.lesson_changed.connect(self._on_lesson)

@@ -78,12 +78,9 @@ def arrange(application: QApplication) -> None:
     direction = QLocale(_chosen).textDirection() if _chosen else Qt.LayoutDirection.LeftToRight
     application.setLayoutDirection(direction)
     of_qt = QTranslator(application)
-    if _catalogue is not None and of_qt.load(QLocale(_chosen), "qtbase", "_", _folder_of_qt()):
+    folder = QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
+    if _catalogue is not None and of_qt.load(QLocale(_chosen), "qtbase", "_", folder):
         application.installTranslator(of_qt)
-
-
-def _folder_of_qt() -> str:
-    return QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
 
 
 def _translated(source: str, context: str, count: int | None) -> str:

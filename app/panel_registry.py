@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from app.panels.breakpoints import BreakpointsPanel
     from app.panels.controls.panel import ControlsPanel
     from app.panels.evolution.panel import EvolutionPanel
-    from app.panels.help import GlossaryDockPanel, ReferencesDockPanel
+    from app.panels.help import GlossaryPanel, ReferencesPanel
     from app.panels.home.panel import HomePanel
     from app.panels.policy_bars import PolicyBarsPanel
     from app.panels.score import ScorePanel
@@ -107,11 +107,11 @@ EXPLAIN = PanelSpec(id="explain", title=tr("Explain"), factory=ExplainPanel, are
 BREAKPOINTS: PanelSpec[BreakpointsPanel] = PanelSpec(id="breakpoints", title=tr("Breakpoints"),
     factory=later("panels.breakpoints", "BreakpointsPanel"), area=Area.RIGHT,
     help=tr("Conditions that stop the run when they become true."))
-GLOSSARY: PanelSpec[GlossaryDockPanel] = PanelSpec(id="glossary", title=tr("Glossary"),
-    factory=later("panels.help", "GlossaryDockPanel"), area=Area.RIGHT, in_lessons=True,
+GLOSSARY: PanelSpec[GlossaryPanel] = PanelSpec(id="glossary", title=tr("Glossary"),
+    factory=later("panels.help", "GlossaryPanel"), area=Area.RIGHT, in_lessons=True,
     help=tr("Every term of the field that the program uses."))
-REFERENCES: PanelSpec[ReferencesDockPanel] = PanelSpec(id="references", title=tr("References"),
-    factory=later("panels.help", "ReferencesDockPanel"), area=Area.RIGHT,
+REFERENCES: PanelSpec[ReferencesPanel] = PanelSpec(id="references", title=tr("References"),
+    factory=later("panels.help", "ReferencesPanel"), area=Area.RIGHT,
     help=tr("The papers and programs behind what is shown."))
 HOME: PanelSpec[HomePanel] = PanelSpec(id="home", title=tr("Home"), factory=later("panels.home.panel", "HomePanel"),
     area=Area.CENTRE, size=(768, 480),

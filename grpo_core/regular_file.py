@@ -17,6 +17,8 @@ from typing import BinaryIO
 from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
+
 
 def opened_regular(path: Path) -> BinaryIO:
     """Open the regular file at ``path`` for reading.
@@ -46,15 +48,17 @@ def read_limited(path: Path, largest: int) -> bytes | None:
     return None if len(content) > largest else content
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes, *, private: bool = False) -> None:
     """Write a file atomically: ``path`` is replaced once ``content`` is on disk.
+
+    Only the user can read a ``private`` file. Another has the permissions usual in its folder.
 
     Raises:
         OSError: the folder cannot be written, or the disk is full; the old file is then kept.
     """
     temporary = path.with_name(f".{zlib.crc32(os.fsencode(path.name)):08x}.{os.getpid()}.part")
     try:
-        with temporary.open("wb") as file:
+        with os.fdopen(os.open(temporary, _NEW, 0o600 if private else 0o666), "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

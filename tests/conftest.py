@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from pytestqt.qtbot import QtBot
 
+from app.__main__ import skip_feature_detection
 from app.clock import ManualClock, manual
 from app.garbage import collect_if_due
-from app.qt_features import skip_feature_detection
 from grpo_core import parts
 from tests.times import slow_tests
 

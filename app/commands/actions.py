@@ -1,14 +1,14 @@
-"""A ``QAction`` for every command, kept in sync with the command's state."""
+"""A ``QAction`` for every command, kept in sync with the command's state, and the menus of these actions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
-from PySide6.QtGui import QAction, QIcon
-from PySide6.QtWidgets import QMainWindow
+from PySide6.QtGui import QAction, QActionGroup, QIcon
+from PySide6.QtWidgets import QMainWindow, QMenu, QMenuBar
 
-from app.commands.command import Command, CommandStatus, Context, conflicts
+from app.commands.command import LANGUAGE, LAYOUT, THEME, Command, CommandStatus, Context, conflicts
 from app.commands.focus import FocusKeys
 from app.theme.labels import plain_tip
 
@@ -194,3 +194,39 @@ class Actions(QObject):
         action = self.sender()
         if isinstance(action, CommandAction):
             self.ran.emit(action.command.id)
+
+
+EXCLUSIVE = (THEME, LANGUAGE, LAYOUT)
+"""Menus with at most one checked entry."""
+
+
+def fill_menus(bar: QMenuBar, actions: Actions, shows: Callable[[str], bool]) -> None:
+    """Fill ``bar`` with the listed ``actions`` whose subjects ``shows`` accepts, replacing its content."""
+    for old in bar.findChildren(QMenu):
+        old.deleteLater()
+    bar.clear()
+    menus: dict[str, QMenu] = {}
+    groups = {path: QActionGroup(actions) for path in EXCLUSIVE}
+    for group in groups.values():
+        # a click on the checked entry must not uncheck it, and none need be checked
+        group.setExclusionPolicy(QActionGroup.ExclusionPolicy.ExclusiveOptional)
+    for action in (one for one in actions if one.command.listed and shows(one.command.subject)):
+        path = action.command.menu
+        menu = _menu(bar, menus, path)
+        if action.command.divided and not menu.isEmpty():
+            menu.addSeparator()
+        menu.addAction(action)
+        if path in groups and action.isCheckable():
+            groups[path].addAction(action)
+
+
+def _menu(bar: QMenuBar, menus: dict[str, QMenu], path: str) -> QMenu:
+    """Return the menu at ``path``, created with its parents if needed."""
+    if path not in menus:
+        above, _, title = path.rpartition("/")
+        menu = QMenu(title, bar)
+        menu.setObjectName(f"menu {path}")
+        menu.setToolTipsVisible(True)
+        (_menu(bar, menus, above) if above else bar).addMenu(menu)
+        menus[path] = menu
+    return menus[path]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QApplication, QWidget
 
-from app.commands.command import REST, Command
+from app.commands.command import EDIT, REST, Command
 from app.commands.conditions import Conditions
-from app.commands.menu_paths import EDIT
 from app.commands.targets import CommandTargets
 from app.messages.message import Severity
 from app.panel_registry import WHAT_IF

@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from app.commands.command import REST, Command
+from app.commands.command import EXPORT, FILE, RECENT, REST, Command
 from app.commands.conditions import Conditions
-from app.commands.menu_paths import EXPORT, FILE, RECENT
 from app.commands.targets import CommandTargets
 from app.settings.files import exists
 from grpo_core.text import tr
@@ -42,7 +41,7 @@ def _recent_files(targets: CommandTargets) -> list[Command]:
 
     def open_recent(path: str) -> None:
         if not exists(path):
-            targets.recent_files.forget(path)
+            targets.preferences.forget(path)
         targets.runs.open_path(Path(path))  # reports why, if the file is gone
 
     return [
@@ -53,7 +52,7 @@ def _recent_files(targets: CommandTargets) -> list[Command]:
             run=partial(open_recent, path),
             tip=tr("Open {path}.").format(path=path),
         )
-        for place, path in enumerate(targets.recent_files.paths, start=1)
+        for place, path in enumerate(targets.preferences.current.recent, start=1)
     ]
 
 

@@ -48,15 +48,11 @@ def needs_key(widget: QWidget, key: int, modifiers: Qt.KeyboardModifier, text: s
     if modifiers & _COMMANDING:
         return False
     typed = key == Key.Key_Space or (bool(text) and text.isprintable())
-    if isinstance(widget, (QLineEdit, QAbstractSpinBox, QKeySequenceEdit)):
-        return typed or key in MOVING
     if isinstance(widget, (QTextEdit, QPlainTextEdit)):
         return key in MOVING or (typed and not widget.isReadOnly())
-    if isinstance(widget, QComboBox):
-        return typed or key in MOVING
     if isinstance(widget, QTableView):
         return key == Key.Key_Space or key in MOVING
-    if isinstance(widget, QAbstractItemView):
+    if isinstance(widget, (QLineEdit, QAbstractSpinBox, QKeySequenceEdit, QComboBox, QAbstractItemView)):
         return typed or key in MOVING
     if isinstance(widget, QAbstractButton):
         return key == Key.Key_Space

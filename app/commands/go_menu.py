@@ -6,9 +6,8 @@ from functools import partial
 
 from PySide6.QtWidgets import QInputDialog
 
-from app.commands.command import Command
+from app.commands.command import GO, Command
 from app.commands.conditions import Conditions
-from app.commands.menu_paths import GO
 from app.commands.targets import CommandTargets
 from app.panel_registry import TIMELINE
 from app.panels.timeline import next_event

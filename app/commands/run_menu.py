@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.commands.command import REST, Command
+from app.commands.command import REST, RUN, Command
 from app.commands.conditions import Conditions
-from app.commands.menu_paths import RUN
 from app.commands.targets import CommandTargets
 from app.experiments.repeats import COUNT
 from app.messages.message import Severity

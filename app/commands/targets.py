@@ -12,17 +12,13 @@ from app.controllers.doors import DoorsController
 from app.controllers.export import ExportController
 from app.controllers.film_keys import FilmKeys
 from app.controllers.first_steps import FirstSteps
-from app.controllers.held_runs import HeldRuns
-from app.controllers.layouts import LayoutsController
+from app.controllers.layouts import LayoutsController, Zooming
 from app.controllers.panel_requests import PanelRequests
 from app.controllers.program import Program
-from app.controllers.prompt_reading import PromptReading
-from app.controllers.recent_files import RecentFiles
 from app.controllers.run_files import RunFiles
-from app.controllers.runs import RunsController
+from app.controllers.runs import HeldRuns, RunsController
 from app.controllers.session_files import SessionFiles
-from app.controllers.structural_changes import StructuralChanges
-from app.controllers.zooming import Zooming
+from app.controllers.structural_changes import PromptReading, StructuralChanges
 from app.export.exporter import Exporter
 from app.settings.paths import Paths
 from app.settings.preferences import Preferences
@@ -34,7 +30,7 @@ class CommandTargets(Program):
     Each menu receives all of them, so that a new command only needs one entry in its menu.
 
     Attributes:
-        layouts, runs, run_files, recent_files, session_files, exporter, exports, background_runs, breakpoints,
+        layouts, runs, run_files, session_files, exporter, exports, background_runs, breakpoints,
             first_steps, doors, prompts, structural, held_runs, zooming: the functions of the commands, by subject.
         palette, sheet: the command palette and the shortcut sheet, which are created with the commands.
     """
@@ -45,15 +41,12 @@ class CommandTargets(Program):
     def __init__(self, app: QApplication, paths: Paths, preferences: Preferences, *, own_process: bool) -> None:
         """Create the program, and its controllers, each after those that it uses."""
         super().__init__(app, paths, preferences, own_process=own_process)
-        self.recent_files = RecentFiles(self)
         self.layouts = layouts = LayoutsController(self)
-        self.session_files = SessionFiles(self, layouts, self.recent_files)
+        self.session_files = SessionFiles(self, layouts)
         self.prompts = PromptReading(self)
         self.run_files = RunFiles(self)
         self.structural = StructuralChanges(self, self.prompts, layouts)
-        self.runs = RunsController(
-            self, layouts, self.recent_files, self.run_files, self.session_files, self.prompts, self.structural
-        )
+        self.runs = RunsController(self, layouts, self.run_files, self.session_files, self.prompts, self.structural)
         self.held_runs = HeldRuns(self, self.runs)
         self.first_steps = FirstSteps(self, layouts)
         self.doors = DoorsController(self, layouts, self.runs)

@@ -6,8 +6,7 @@ from functools import partial
 
 from PySide6.QtCore import QLocale, Qt
 
-from app.commands.command import REST, Command
-from app.commands.menu_paths import LANGUAGE, LAYOUT, PANEL, THEME, VIEW
+from app.commands.command import LANGUAGE, LAYOUT, PANEL, REST, THEME, VIEW, Command
 from app.commands.targets import CommandTargets
 from app.language import START_AGAIN, languages
 from app.messages.message import BarAction, Message
@@ -106,7 +105,7 @@ def _layouts(targets: CommandTargets) -> list[Command]:
     def chosen(name: str) -> bool:
         return targets.preferences.current.layout == name
 
-    own = [name for name in layouts.saved if name not in LAYOUTS]
+    own = [name for name in targets.layout_files.names() if name not in LAYOUTS]
     return [
         *(
             Command(id=f"layout.{name}", subject=REST, menu=LAYOUT,

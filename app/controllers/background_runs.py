@@ -19,6 +19,7 @@ from app.theme.file_dialogs import folder_to_use
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.queue import queue as runs
+from grpo_core.runs.library import free_name
 from grpo_core.text import tr
 
 if TYPE_CHECKING:  # panels are imported only when they are created
@@ -104,12 +105,8 @@ class BackgroundRunsController(QObject):
     def _on_start(self, queue: runs.Queue) -> None:
         names = " ".join(path.rpartition(".")[2] for path in queue.axes)
         stem = f"{time.strftime('%Y-%m-%d %H.%M.%S')} {names}".rstrip()
-        folder, count = self._folder / stem, 1
-        while folder.exists():
-            count += 1
-            folder = self._folder / f"{stem} {count}"
         try:
-            self.background.start(folder, queue)
+            self.background.start(free_name(self._folder / stem, folder=True), queue)
         except GrpoError as error:
             self._window.panels.of(QUEUE).form.refuse(str(error))
 

@@ -17,6 +17,7 @@ from app.panel_registry import POLICY_BARS
 from app.theme.file_dialogs import file_to_save, folder_to_use
 from app.widgets.panel import Panel, around
 from app.widgets.panel_spec import PanelSpec
+from grpo_core.runs.library import free_name
 from grpo_core.text import tr
 
 PICTURES = {tr("PNG picture (*.png)"): ".png", tr("SVG picture (*.svg)"): ".svg", tr("PDF (*.pdf)"): ".pdf"}
@@ -187,16 +188,7 @@ class ExportController(QObject):
     def ask_folder(self, title: str, name: str) -> Path | None:
         """Return the path of a new folder inside the one that the user chooses, or None if the user cancels."""
         chosen = folder_to_use(self._window, title, str(Path.home()))
-        return unused_path(Path(chosen) / file_name(name)) if chosen else None
-
-
-def unused_path(path: Path) -> Path:
-    """Return ``path`` or, if it exists, the first unused variant with a number appended."""
-    number, unused = 1, path
-    while unused.exists():
-        number += 1
-        unused = path.with_name(f"{path.name} {number}")
-    return unused
+        return free_name(Path(chosen) / file_name(name), folder=True) if chosen else None
 
 
 def _titles(panels: Iterable[Panel | PanelSpec[Panel]]) -> list[tuple[str, str]]:

@@ -216,10 +216,6 @@ class FirstSteps(QObject):
         """Whether an experience is playing the film of an update."""
         return self.playing is not None and self._player.film.whole
 
-    @property
-    def actions(self) -> tuple[BarAction, ...]:
-        return tuple(BarAction(text=one.name, run=partial(self.begin, one)) for one in EXPERIENCES)
-
     def begin(self, experience: Experience) -> None:
         """Play ``experience`` on a new run. If the current run has no updates, close it."""
         self._stop()
@@ -268,32 +264,22 @@ class FirstSteps(QObject):
         act = self.playing.acts[self._act]
         if act.changes:
             self._workspace.editing.edit(dict(act.changes), self.playing.name)
-        self._say(self._told(act.text))
+        self._say(act.text)
         self._goal += act.updates
         self._player.set_speed(act.speed)
         self._player.run_n(act.updates)
 
     def _finish(self, experience: Experience) -> None:
         self._stop()
-        self._say(self._told(experience.then), self._elsewhere(experience))
-        controls = self._window.panels.of(CONTROLS)
+        elsewhere = [SAME_ELSEWHERE[experience.name]] if experience.name in SAME_ELSEWHERE else []
+        self._say(experience.then, *(BarAction(text=text, run=partial(self.begin, other)) for text, other in elsewhere))
         if experience.control:
-            controls.focus_setting(experience.control)
+            self._window.panels.of(CONTROLS).focus_setting(experience.control)
 
-    def _elsewhere(self, experience: Experience) -> tuple[BarAction, ...]:
-        if experience.name not in SAME_ELSEWHERE:
-            return ()
-        text, other = SAME_ELSEWHERE[experience.name]
-        return (BarAction(text=text, run=partial(self.begin, other)),)
-
-    def _told(self, text: Text) -> str:
-        if isinstance(text, str):
-            return text
+    def _say(self, text: Text, *actions: BarAction) -> None:
         assert self._run is not None
-        return text(self._run, self._start)
-
-    def _say(self, text: str, actions: tuple[BarAction, ...] = ()) -> None:
-        self._window.messages.post(Message(text=text, severity=Severity.INFO, actions=actions, id=MESSAGE))
+        told = text if isinstance(text, str) else text(self._run, self._start)
+        self._window.messages.post(Message(text=told, severity=Severity.INFO, actions=actions, id=MESSAGE))
 
     def _stop(self) -> None:
         """End the experience, and restore the user's own speed."""

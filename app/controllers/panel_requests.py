@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from PySide6.QtCore import QObject, Slot
@@ -10,7 +11,7 @@ from PySide6.QtCore import QObject, Slot
 from app import panel_registry as registry
 from app.controllers.background_runs import BackgroundRunsController
 from app.controllers.doors import DoorsController
-from app.controllers.first_steps import TOKENS, FirstSteps
+from app.controllers.first_steps import EXPERIENCES, TOKENS, FirstSteps
 from app.controllers.program import Program
 from app.controllers.runs import RunsController
 from app.widgets.panel import Panel
@@ -74,7 +75,7 @@ class PanelRequests(QObject):
         self._doors.changed.connect(panel.choose_rows)
 
     def _serve_home(self, panel: HomePanel) -> None:
-        steps = [(action.text, action.run) for action in self._first_steps.actions]
+        steps = [(one.name, partial(self._first_steps.begin, one)) for one in EXPERIENCES]
         panel.offer(self._doors.all, self._doors.enter, steps)
         panel.list_runs(self._program.run_manager.folder)
 

@@ -9,8 +9,7 @@ from app.jobs.jobs import Jobs
 from app.part import WindowPart
 from app.settings.layouts import Layouts
 from app.settings.paths import Paths
-from app.settings.preferences import Preferences
-from app.settings.store import PreferenceStore
+from app.settings.preferences import Preferences, PreferenceStore
 from app.theme.look import Look
 from app.training.controller import Controller
 from app.window.main_window import MainWindow

@@ -1,26 +1,33 @@
-"""The controller of runs: start, open, branch, save, close and delete. Errors are reported in the message bar."""
+"""The controller of runs: start, open, branch, save, close and delete. Errors are reported in the message bar.
+
+A run whose file another window has closed can be continued here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from PySide6.QtCore import QObject, Slot
+
+from app.clock import Timer
 from app.controllers.layouts import LayoutsController
 from app.controllers.program import Program
-from app.controllers.prompt_reading import PromptReading
-from app.controllers.recent_files import RecentFiles
 from app.controllers.run_files import RunFiles
 from app.controllers.session_files import SESSIONS, SessionFiles
-from app.controllers.structural_changes import StructuralChanges
+from app.controllers.structural_changes import PromptReading, StructuralChanges
 from app.messages.message import Severity
 from app.panels.controls.kinds import with_prompt_file
 from app.settings.files import exists
 from app.theme.file_dialogs import file_to_open, file_to_save
 from app.workspace.run_handle import RunHandle
 from grpo_core.config import Settings, language_settings
+from grpo_core.errors import RunFileError
 from grpo_core.runs import library
+from grpo_core.runs.run_file import RunReader
 from grpo_core.runs.session import SUFFIX
 from grpo_core.text import tr
 
@@ -35,14 +42,13 @@ class RunsController:
         self,
         program: Program,
         layouts: LayoutsController,
-        recent_files: RecentFiles,
         run_files: RunFiles,
         session_files: SessionFiles,
         prompts: PromptReading,
         structural: StructuralChanges,
     ) -> None:
         self._window, self._workspace, self._run_manager = program.window, program.workspace, program.run_manager
-        self._layouts, self._recent_files, self._files = layouts, recent_files, run_files
+        self._layouts, self._preferences, self._files = layouts, program.preferences, run_files
         self._session_files, self._prompts = session_files, prompts
         self._structural, self._parts, self._messages = structural, program.parts, program.messages
 
@@ -158,7 +164,7 @@ class RunsController:
     def _on_opened(self, path: Path) -> None:
         self._window.leave_alone()  # also for a run that is already shown
         self._layouts.suit()
-        self._recent_files.remember(path)
+        self._preferences.remember(path)
 
     def open_recorded(self, path: Path) -> None:
         """Open a run file converted from another trainer's run, or report that nothing here opens it."""
@@ -178,7 +184,7 @@ class RunsController:
     def _on_saved(self, target: Path) -> None:
         sentence = tr("The run is saved as {target}.").format(target=target)
         self._messages.say(sentence, Severity.INFO)
-        self._recent_files.remember(target)
+        self._preferences.remember(target)
 
     # -- end ---------------------------------------------------------------------------------------------------------
 
@@ -192,3 +198,53 @@ class RunsController:
         """Delete the files of automatically saved runs, and report any that cannot be deleted."""
         for path in paths:
             self._messages.attempt(partial(library.remove, path))
+
+
+LOOK_MS = 2000
+
+
+class HeldRuns(QObject):
+    """While another window writes the file of the current run, checks periodically whether it still does."""
+
+    def __init__(self, program: Program, runs: RunsController) -> None:
+        super().__init__(program)
+        self._workspace, self._run_manager, self._runs = program.workspace, program.run_manager, runs
+        self._timer = Timer(self, self.look, LOOK_MS, repeats=True)
+        self._run_manager.runs_changed.connect(self._on_runs)
+        self._workspace.activated.connect(self._on_runs)
+
+    @Slot()
+    def _on_runs(self) -> None:
+        run = self._workspace.run
+        if run is not None and run.held:
+            self._timer.start()
+        else:
+            self._timer.stop()
+
+    @Slot()
+    def look(self) -> None:
+        """Allow the current run to be continued if no other window writes it any more.
+
+        If the other window has added updates, the file is read again.
+        """
+        run = self._workspace.run
+        if run is None or not run.release():
+            return
+        if _last(run) == run.head:
+            self._run_manager.runs_changed.emit()
+            self._workspace.request_frame()
+        else:
+            self._runs.open_path(run.path)
+        self._workspace.problem.emit(
+            tr("{name} is no longer being written by another window: it can be continued here.").format(
+                name=run.path.name
+            ),
+            "info",
+        )
+
+
+def _last(run: RunHandle) -> int | None:
+    """Return the last update in a run's file, or None if the file cannot be read."""
+    with suppress(RunFileError), closing(RunReader.open(run.path)) as reader:
+        return reader.last
+    return None

@@ -9,7 +9,6 @@ from typing import TypeAlias
 
 from app.controllers.layouts import LayoutsController
 from app.controllers.program import Program
-from app.controllers.recent_files import RecentFiles
 from app.jobs.runner import Poll
 from app.messages.message import Severity
 from app.plotting.numbers import in_bytes
@@ -36,11 +35,11 @@ A run is an error message if it cannot be read, and None if it only contains the
 class SessionFiles(FileTasks):
     """Saves the window's state to session files, and restores it from them, one at a time in the background."""
 
-    def __init__(self, program: Program, layouts: LayoutsController, recent_files: RecentFiles) -> None:
+    def __init__(self, program: Program, layouts: LayoutsController) -> None:
         super().__init__(program.messages, BUSY, program)
         self._window, self._workspace, self._run_manager = program.window, program.workspace, program.run_manager
         self._controller, self._layouts, self._parts = program.controller, layouts, program.parts
-        self._preferences, self._recent_files = program.preferences, recent_files
+        self._preferences = program.preferences
 
     # -- saving ------------------------------------------------------------------------------------------------------
 
@@ -109,7 +108,7 @@ class SessionFiles(FileTasks):
         parts = [*filter(None, (part.saved(manifest) for part in self._parts)), *parts]
         sentence = tr("The session is saved as {target}: {parts}.").format(target=target, parts=listed(parts))
         self._messages.say(sentence, Severity.INFO)
-        self._recent_files.remember(target)
+        self._preferences.remember(target)
 
     # -- opening -----------------------------------------------------------------------------------------------------
 
@@ -139,7 +138,7 @@ class SessionFiles(FileTasks):
             self._messages.say(sentence.format(lesson=manifest.lesson))
         sentence = tr("{name} is open. You work on copies; the session file stays as it is.").format(name=path.name)
         self._messages.say(sentence, Severity.INFO)
-        self._recent_files.remember(path)
+        self._preferences.remember(path)
 
     def _adopted(self, read: RunHandle | str | None) -> RunHandle | None:
         """Show a run of the session, and return it. If it could not be read, show a message and return None."""

@@ -11,7 +11,6 @@ import contextlib
 import logging
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,21 +39,18 @@ class CrashReport:
         text: the traceback, for the clipboard.
         expected: whether the exception has a message for users, so that no traceback is offered.
         where: name of the thread.
-        when: time of the exception, in seconds since 1970.
     """
 
     sentence: str
     text: str
     expected: bool
     where: str
-    when: float
 
 
 class CrashHooks:
     """The interpreter's three exception hooks. A repeated traceback is reported only once.
 
     Attributes:
-        interrupted: whether Ctrl-C has ended something outside the event loop.
         on_report: function called after a new report, in any thread; for example the ``emit`` of a signal that requests
             a frame.
     """
@@ -64,7 +60,6 @@ class CrashHooks:
         self._reports: list[CrashReport] = []
         self._seen: set[tuple[object, ...]] = set()
         self._before: tuple[Any, Any, Any] | None = None
-        self.interrupted = False
         self.on_report: Callable[[], object] | None = None
 
     def install(self) -> None:
@@ -99,9 +94,7 @@ class CrashHooks:
             if new:
                 self._seen.add(key)
                 sentence = _safe_text(error) if expected else _sentence(error)
-                self._reports.append(
-                    CrashReport(sentence=sentence, text=text, expected=expected, where=where, when=time.time())
-                )
+                self._reports.append(CrashReport(sentence=sentence, text=text, expected=expected, where=where))
         _log.error("in thread %s%s\n%s", where, "" if new else ", again", text if new else text.splitlines()[-1])
         if new and self.on_report is not None:
             with contextlib.suppress(RuntimeError):  # at the end of the program the signal's owner may be gone
@@ -111,9 +104,7 @@ class CrashHooks:
                 print(text, file=sys.stderr, end="")
 
     def _on_exception(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        if issubclass(kind, KeyboardInterrupt):
-            self.interrupted = True
-        else:
+        if not issubclass(kind, KeyboardInterrupt):
             self.report(error, trace, threading.current_thread().name)
 
     def _on_thread(self, args: threading.ExceptHookArgs) -> None:
@@ -162,8 +153,15 @@ def report_exceptions() -> None:
 
 def _wrap_handlers(cls: type[QObject]) -> None:
     super(QObject, cls).__init_subclass__()  # that of Generic
-    for name, handler in list(vars(cls).items()):
-        if isinstance(handler, FunctionType) and (name.endswith("Event") or name in ("event", "eventFilter")):
+    handlers = {
+        name: handler
+        for owner in reversed(cls.__mro__)
+        if owner is cls or not issubclass(owner, QObject)  # its own, and those of a mixin
+        for name, handler in vars(owner).items()
+        if isinstance(handler, FunctionType) and (name.endswith("Event") or name in ("event", "eventFilter"))
+    }
+    for name, handler in handlers.items():
+        if getattr(cls, name) is handler:
             setattr(cls, name, _reported(handler))
 
 

@@ -57,18 +57,6 @@ _OURS = re.compile(r"(preferences|lessons|lesson-open|manifest|build|queue)\.jso
 """Pattern of names of the program's own files, which reveal nothing about the user."""
 
 
-def write_problem_report(paths: Paths, folder: Path) -> Path:
-    """Write the report to a new file in ``folder``. Return its path.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    target = free_name(folder / time.strftime("grpo-lab-problem-report %Y-%m-%d %H.%M.txt"))
-    write_whole(target, problem_report(paths).encode("utf-8", "replace"))
-    return target
-
-
 def problem_report(paths: Paths) -> str:
     names = _names(paths)
     parts = [
@@ -149,9 +137,12 @@ def _last_lines(path: Path) -> list[str]:
 
 
 def report_problem(paths: Paths, folder: Path) -> int:
-    """Write the report and print its path. Return the exit status."""
+    """Write the report to a new file in ``folder`` and print its path. Return the exit status."""
+    target = folder / time.strftime("grpo-lab-problem-report %Y-%m-%d %H.%M.txt")
     try:
-        target = write_problem_report(paths, folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        target = free_name(target)
+        write_whole(target, problem_report(paths).encode("utf-8", "replace"))
     except OSError as error:
         print(
             tr("The problem report cannot be written in {folder}: {reason}. Choose another folder with --out.").format(

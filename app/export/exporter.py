@@ -14,8 +14,7 @@ from app.export.process import ExportProcess
 from app.export.stage import LOWEST, caption_of, staged, themed, without_controls
 from app.messages.message import BarAction, Message, Severity
 from app.messages.message_bar import MessageBar
-from app.plotting.export import FORMATS, Paper, drawn
-from app.plotting.export_table import table_csv, tables, targets
+from app.plotting.export import FORMATS, Paper, drawn, table_csv, tables, targets
 from app.training.controller import Controller
 from app.widgets.panel import Panel
 from app.workspace.workspace import Workspace

@@ -14,8 +14,7 @@ from PySide6.QtCore import QCoreApplication, QEventLoop
 from app import parts
 from app.export.files import write
 from app.export.stage import PictureLook, fitted, offscreen, paper_of, settle, studio, without_controls
-from app.plotting.export import Paper, drawn
-from app.plotting.export_table import table_csv, tables, targets
+from app.plotting.export import Paper, drawn, table_csv, tables, targets
 from app.widgets.panel import Panel
 from app.widgets.panel_spec import PanelSpec
 from app.workspace.cursor import Stage

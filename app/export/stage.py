@@ -24,9 +24,9 @@ from PySide6.QtWidgets import (
 from app.build import this_build
 from app.plotting.bar_chart import BarChart
 from app.plotting.export import Paper
+from app.resources import load_fonts
 from app.theme import look
 from app.theme.labels import Label
-from app.theme.look import families
 from app.theme.tokens import THEMES, Theme
 from app.widgets.panel import Panel
 from app.widgets.panel_spec import PanelSpec
@@ -84,7 +84,7 @@ def themed(name: str) -> Theme:
     Raises:
         KeyError: there is no such theme.
     """
-    sans, mono = families()
+    sans, mono = load_fonts()
     return dataclasses.replace(THEMES[name], sans=sans, mono=mono)
 
 

@@ -36,6 +36,11 @@ class Entry:
     def heading(self) -> str:
         return f"{self.title} {self.symbol}" if self.symbol and self.symbol != self.title else self.title
 
+    @property
+    def names(self) -> str:
+        """All its names."""
+        return " ".join((self.title, *self.also, self.symbol))
+
 
 class Glossary:
     """All entries, in the order of the file. Entries can be looked up by any of their names."""
@@ -67,9 +72,10 @@ class Glossary:
         Entries with the first word in their names come first.
         """
         words = text.casefold().split()
-        entries = [entry for entry in self if all(word in _everything(entry) for word in words)]
+        whole = {entry.id: f"{entry.names} {entry.sentence} {entry.source}".casefold() for entry in self}
+        entries = [entry for entry in self if all(word in whole[entry.id] for word in words)]
         first = words[0] if words else ""
-        return sorted(entries, key=lambda entry: (bool(first) and first not in _names(entry), entry.title.casefold()))
+        return sorted(entries, key=lambda one: (first not in one.names.casefold(), one.title.casefold()))
 
 
 @cache
@@ -112,11 +118,3 @@ def tooltip_text(term: str, note: str = "") -> str:
 def _plain(name: str) -> str:
     folded = name.casefold()
     return _NAME.sub(" ", folded).strip() if folded.isascii() else folded
-
-
-def _names(entry: Entry) -> str:
-    return " ".join((entry.title, *entry.also, entry.symbol)).casefold()
-
-
-def _everything(entry: Entry) -> str:
-    return f"{_names(entry)} {entry.sentence.casefold()} {entry.source.casefold()}"

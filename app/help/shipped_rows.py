@@ -10,15 +10,12 @@ from typing import Any, TypeVar
 from grpo_core.shipped import resource
 from grpo_core.text import tr
 
-RESOURCES = resource("")
-
-
 Row = TypeVar("Row")
 
 
 def parsed(name: str) -> Any:
     """Return the content of a shipped TOML or JSON file."""
-    text = (RESOURCES / name).read_text("utf-8")
+    text = resource(name).read_text("utf-8")
     return json.loads(text) if name.endswith(".json") else tomllib.loads(text)
 
 

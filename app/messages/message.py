@@ -1,4 +1,4 @@
-"""A message that does not interrupt the user's work: text, severity, and up to six buttons."""
+"""A message that does not interrupt the user's work: text, severity, and buttons."""
 
 from __future__ import annotations
 
@@ -10,33 +10,24 @@ from PySide6.QtGui import QColor, QPalette
 
 from grpo_core.text import tr
 
-MOST_BUTTONS = 6
 READ_MS, MS_A_LETTER = 5000, 60
 """Milliseconds for which information is shown: a base time for noticing it, and an additional time per character."""
 
 
 class Severity(Enum):
-    """The severity of a message.
-
-    A value holds its word for screen readers, its letter, and its colours on light and dark backgrounds.
-    """
+    """The severity of a message: its word for screen readers, its letter, its colours on light and dark backgrounds."""
 
     INFO = (tr("Note"), "i", "#0072B2", "#56B4E9")
     WARNING = (tr("Warning"), "!", "#B87400", "#F0B429")
     ERROR = (tr("Error"), "×", "#D55E00", "#FF8A4C")
 
-    @property
-    def word(self) -> str:
-        return self.value[0]
-
-    @property
-    def sign(self) -> str:
-        return self.value[1]
+    def __init__(self, word: str, sign: str, on_light: str, on_dark: str) -> None:
+        self.word, self.sign, self.on_light, self.on_dark = word, sign, on_light, on_dark
 
     def colour(self, palette: QPalette) -> QColor:
         """Return the colour that contrasts with the window's background."""
         dark = palette.color(QPalette.ColorRole.Window).lightness() < 128
-        return QColor(self.value[3 if dark else 2])
+        return QColor(self.on_dark if dark else self.on_light)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,11 +58,6 @@ class Message:
     severity: Severity = Severity.INFO
     actions: tuple[BarAction, ...] = ()
     id: str = ""
-    closable: bool = True
-
-    def __post_init__(self) -> None:
-        if len(self.actions) > MOST_BUTTONS:
-            raise ValueError(f"a message has at most {MOST_BUTTONS} buttons, not {len(self.actions)}")
 
     @property
     def key(self) -> str:
@@ -80,7 +66,7 @@ class Message:
     @property
     def leaves(self) -> bool:
         """Whether the message disappears on its own after it could be read. Only information without buttons does."""
-        return self.severity is Severity.INFO and not self.actions and self.closable
+        return self.severity is Severity.INFO and not self.actions
 
     @property
     def reading_ms(self) -> int:

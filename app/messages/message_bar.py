@@ -30,12 +30,10 @@ class MessageBar(QFrame):
     Only information without buttons disappears on its own; all other messages stay until they are closed or removed.
 
     Signals:
-        closed: emitted with the ID (or text) of a message that the user closed.
         changed: emitted when the messages or their height change.
         left: emitted when Esc is pressed in the bar.
     """
 
-    closed = Signal(str)
     changed = Signal()
     left = Signal()
 
@@ -89,8 +87,7 @@ class MessageBar(QFrame):
             return line
         _log.info("%s: %s", message.severity.name.lower(), message.text)
         line = MessageLine(message, self)
-        line.closed.connect(self._on_closed)
-        line.expired.connect(self.remove)
+        line.done.connect(self.remove)
         line.show_on_one_line(self._one_line)
         self._lines[message.key] = line
         self._column.addWidget(line)
@@ -120,6 +117,7 @@ class MessageBar(QFrame):
         )
         self.post(Message(text=report.sentence, severity=Severity.ERROR, actions=() if report.expected else (copy,)))
 
+    @Slot(str)
     def remove(self, id: str) -> None:
         line = self._lines.pop(id, None)
         if line is not None:
@@ -154,11 +152,6 @@ class MessageBar(QFrame):
         self._unfolded = True
         self._fold()
         self.focus_newest()
-
-    @Slot(str)
-    def _on_closed(self, key: str) -> None:
-        self.remove(key)
-        self.closed.emit(key)
 
     def event(self, event: QEvent) -> bool:
         key = event.key() if isinstance(event, QKeyEvent) else None

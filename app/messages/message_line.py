@@ -29,21 +29,20 @@ class MessageLine(QWidget):
     """One message of the message bar, with its buttons.
 
     Signals:
-        closed: emitted when the user closes the message directly or with one of its buttons.
-        expired: emitted when the message has been shown long enough to be read and should be removed.
+        done: emitted with the message's key to remove it: the user closed it directly or with one of its buttons, or it
+            was shown long enough to be read.
     """
 
-    closed = Signal(str)
-    expired = Signal(str)
+    done = Signal(str)
 
     def __init__(self, message: Message, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.message = message
-        self._sign = _Sign(message.severity, self)
+        self._sign = _Sign(self)
         self._label = Label(parent=self, name="messageText", wraps=True)
         self._label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._buttons: list[QPushButton] = []
+        self.buttons: list[QPushButton] = []
         self._patience = Timer(self, self.read)
         self._close = QToolButton(self)
         self._close.setText("×")
@@ -67,28 +66,23 @@ class MessageLine(QWidget):
     def text(self) -> str:
         return self._label.text()
 
-    @property
-    def buttons(self) -> tuple[QPushButton, ...]:
-        return tuple(self._buttons)
-
     def show_message(self, message: Message) -> None:
         """Show another message. This is cheap if only the text has changed, so that a message can follow the cursor."""
         self.message = message
         if self._label.text() != message.text:
             self._label.setText(message.text)
             self.setAccessibleName(f"{message.severity.word}: {message.text}")
-        if len(message.actions) != len(self._buttons):
+        if len(message.actions) != len(self.buttons):
             self._rebuild()
-        for button, action in zip(self._buttons, message.actions, strict=True):
+        for button, action in zip(self.buttons, message.actions, strict=True):
             button.setText(action.text)
-        self._close.setVisible(message.closable)
         self._sign.show_severity(message.severity)
         self._wait()
 
     @property
     def one_line_width(self) -> int:
         """Width in pixels on one line, an upper limit."""
-        parts = [*self._buttons, self._sign, self._close]
+        parts = [*self.buttons, self._sign, self._close]
         margins = self._outer.contentsMargins()
         letters = self._label.fontMetrics().horizontalAdvance(self._label.text())
         gaps = (len(parts) + 1) * self._row.spacing() + margins.left() + margins.right()
@@ -102,13 +96,13 @@ class MessageLine(QWidget):
         self._outer.setContentsMargins(12, 0 if one_line else 6, 8, 0 if one_line else 6)
         for widget in (self._sign, self._close):
             self._outer.setAlignment(widget, Qt.AlignmentFlag.AlignVCenter if one_line else Qt.AlignmentFlag.AlignTop)
-        for button in self._buttons:
+        for button in self.buttons:
             button.setFlat(one_line)
             button.style().polish(button)  # the style sheet has a rule for flat buttons
 
     def focus(self) -> None:
         """Move the keyboard focus to the first button, or to the close button."""
-        widget: QWidget = self._buttons[0] if self._buttons else self._close
+        widget: QWidget = self.buttons[0] if self.buttons else self._close
         widget.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     # -- reading time --------------------------------------------------------------------------------------------------
@@ -126,12 +120,12 @@ class MessageLine(QWidget):
 
     @Slot()
     def read(self) -> None:
-        """Handle the end of the reading time: emit ``expired``, or start again if the message has the focus."""
+        """Handle the end of the reading time: have the message removed, or start again if the message has the focus."""
         focus = QApplication.focusWidget()
         if focus is not None and self.isAncestorOf(focus):  # the user may be about to press a button
             self._patience.start(self.message.reading_ms)
         else:
-            self.expired.emit(self.message.key)
+            self.dismiss()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -159,10 +153,10 @@ class MessageLine(QWidget):
 
     @Slot()
     def dismiss(self) -> None:
-        self.closed.emit(self.message.key)
+        self.done.emit(self.message.key)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace) and self.message.closable:
+        if event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
             self.dismiss()
         else:
             super().keyPressEvent(event)
@@ -177,16 +171,16 @@ class MessageLine(QWidget):
         painter.fillRect(0, self.height() - 1, self.width(), 1, self.palette().color(QPalette.ColorRole.Mid))
 
     def _rebuild(self) -> None:
-        for button in self._buttons:
+        for button in self.buttons:
             self._row.removeWidget(button)
             button.deleteLater()
-        self._buttons = []
+        self.buttons = []
         for place in range(len(self.message.actions)):
             button = QPushButton(self)
             button.setProperty("place", place)
             button.clicked.connect(self._pressed)
             self._row.addWidget(button)
-            self._buttons.append(button)
+            self.buttons.append(button)
         self.show_on_one_line(self._one_line)
 
     @Slot()
@@ -200,15 +194,14 @@ class MessageLine(QWidget):
 class _Sign(QWidget):
     """A disc with a letter, so that severity is not shown by colour alone."""
 
-    def __init__(self, severity: Severity, parent: QWidget) -> None:
+    def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self._severity = severity
+        self._severity = Severity.INFO
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
 
     def show_severity(self, severity: Severity) -> None:
-        if severity is not self._severity:
-            self._severity = severity
-            self.update()
+        self._severity = severity
+        self.update()
 
     def sizeHint(self) -> QSize:
         side = self.fontMetrics().height() + 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from enum import Enum
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, Slot
@@ -23,6 +23,7 @@ from app.messages.message_bar import MessageBar
 from app.plotting.bar_chart import BarChart
 from app.theme.labels import plain_tip
 from app.widgets.panel import in_window
+from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
 WIDTH, MARGIN = 344, 12
@@ -69,9 +70,9 @@ class MessageOverlay(QObject):
             everybody should see them.
     """
 
-    def __init__(self, window: QMainWindow, bar: MessageBar, scale: Callable[[], float]) -> None:
+    def __init__(self, window: QMainWindow, bar: MessageBar, workspace: Workspace) -> None:
         super().__init__(window)
-        self._window, self._bar, self._scale = window, bar, scale
+        self._window, self._bar, self._workspace = window, bar, workspace
         self._former: QWidget | None = None
         self.place = Place.WINDOW
         self._opened = False
@@ -113,7 +114,7 @@ class MessageOverlay(QObject):
     @property
     def space(self) -> QRect:
         """The part of the window that messages can cover: below its toolbars and the timeline."""
-        window, margin = self._window, round(MARGIN * self._scale())
+        window, margin = self._window, round(MARGIN * self._workspace.scale)
         own = window.findChildren(QToolBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
         bars = [bar for bar in own if bar.isVisible() and bar.window() is window]
         top = max((bar.mapTo(window, QPoint(0, bar.height())).y() for bar in bars), default=0)
@@ -136,7 +137,7 @@ class MessageOverlay(QObject):
             self._bar.setGeometry(beside)
             self.lift()
         else:
-            width = min(max(round(WIDTH * self._scale()), self._bar.minimumSizeHint().width()), space.width())
+            width = min(max(round(WIDTH * self._workspace.scale), self._bar.minimumSizeHint().width()), space.width())
             self._place(self._bar, QSize(width, self._bar.heightForWidth(width)))
 
     def _place(self, widget: QWidget, size: QSize) -> None:

@@ -10,9 +10,7 @@ from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QResizeEvent
 
 from app.plotting.axis import Scale
-from app.plotting.band import RepeatBand
-from app.plotting.ghost_lines import GhostLines
-from app.plotting.items import Points
+from app.plotting.items import GhostLines, Points, RepeatBand
 from app.plotting.numbers import is_missing, shown
 from app.plotting.plot import Plot, SeriesRows
 from app.plotting.table_model import Column, Rows

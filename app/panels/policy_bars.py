@@ -15,9 +15,8 @@ from app.plotting.bar_chart import BarChart
 from app.plotting.twin_stack import TwinStack
 from app.theme.labels import EmptyLabel
 from app.widgets.calm import CalmBox
-from app.widgets.combo import fill
+from app.widgets.combo import fill, toggle
 from app.widgets.panel import Panel
-from app.widgets.toggle import toggle
 from app.workspace.cursor import Cursor
 from app.workspace.view import View
 from app.workspace.workspace import Workspace

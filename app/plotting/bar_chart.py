@@ -101,9 +101,8 @@ class BarChart(PaintedAhead, QWidget):
         steps: tuple[float, float] | None = None,
         walks: bool = False,
         headed: bool = True,
-        parent: QWidget | None = None,
     ) -> None:
-        super().__init__(parent)
+        super().__init__()
         self.title, self.empty = title, ""
         self.theme, self.factor = LIGHT, 1.0
         self.picture = NOTHING

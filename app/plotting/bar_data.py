@@ -15,10 +15,10 @@ from app.plotting.table_model import Column, Rows
 from grpo_core.text import tr
 
 BAR_STYLES = ("filled", "outline", "hatch", "stem")
-STYLES = (*BAR_STYLES, "level", "diamond", "dots", "tally", "untold")
-"""Styles of a series: bars (a stem is a line with a head), short horizontal lines, one diamond per position, a stack of
-dots, dots side by side with their number, or not drawn (listed only in the read-out and the table)."""
-LEGEND_KINDS = {"level": "line", "stem": "line", "dots": "dot", "tally": "dot"}
+STYLES = (*BAR_STYLES, "level", "diamond", "tally", "untold")
+"""Styles of a series: bars (a stem is a line with a head), short horizontal lines, one diamond per position,
+dots side by side with their number, or not drawn (listed only in the read-out and the table)."""
+LEGEND_KINDS = {"level": "line", "stem": "line", "tally": "dot"}
 """Style -> kind of legend entry, for the styles whose legend entry has another name."""
 WIDTH = 0.62
 """Width of a bar. The distance between two positions is 1."""
@@ -36,7 +36,7 @@ class BarSeries:
         name: its name in the legend, the read-out and the table.
         meaning: its colour, by the theme's name.
         style: one of ``STYLES``.
-        heights: (n,) in units of the y axis; nothing is drawn for NaN. For "dots" and "tally", the number of dots.
+        heights: (n,) in units of the y axis; nothing is drawn for NaN. For "tally", the number of dots.
         below: meaning of the bars below the base, which are drawn as outlines; empty for the same as above the base.
         values: (n,) displayed values if the axis has another unit; None for the heights themselves.
         low, high: (n,) ends of the whiskers, or None.
@@ -152,7 +152,7 @@ class Lane:
 
     def extent(self) -> tuple[float, float]:
         """Return the lowest and the highest height drawn, including 0 and ``reach``."""
-        axial = [series for series in self.series if series.style not in ("dots", "tally", "untold")]
+        axial = [series for series in self.series if series.style not in ("tally", "untold")]
         drawn = [part for series in axial for part in (series.heights, series.low, series.high)]
         every = np.concatenate([[0.0, self.reach], *(part for part in drawn if part is not None)])
         every = every[np.isfinite(every)]

@@ -3,8 +3,6 @@ positions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QFontMetricsF, QPainter, QPen, QPolygonF
@@ -19,10 +17,7 @@ RING_SPACE = 4.0
 """Pixels between the end of the selected bar and its ring."""
 NOTE_SPACE = 4.0
 """Pixels between the end of a bar and its note."""
-DOT, DIAMOND = 5.0, 11.0
-PILE, PILE_LOW, PILE_HIGH = 0.035, 0.02, 0.95
-"""Shares of the axis: distance between two dots of a stack, height of the first dot, and maximum height of a stack.
-Higher stacks are compressed."""
+DIAMOND = 11.0
 TALLY_DOT, TALLY_PITCH, TALLY_DOTS, TALLY_ROOM = 9.0, 11.0, 3, 62.0
 """Diameter of a dot, distance between two dots, maximum number of dots per position, and the minimum pixels per
 position at which more than one dot is drawn."""
@@ -53,8 +48,6 @@ def paint_series(painter: QPainter, lane: Lane, chosen: int | None, axes: Axes, 
     for series in lane.series:
         if series.style == "diamond":
             _paint_diamonds(painter, series, axes, theme, factor)
-        elif series.style == "dots":
-            _paint_dots(painter, series, axes, theme, factor)
         elif series.style == "tally":
             _paint_tally(painter, series, axes, theme, factor)
     _paint_notes(painter, lane, chosen, column, axes, theme, factor)
@@ -169,23 +162,6 @@ def diamond_near(lane: Lane, axes: Axes, point: QPointF, reach: float) -> int | 
                 if at is not None and (at - point).manhattanLength() <= reach:
                     return place
     return None
-
-
-def dots_of(counts: np.ndarray) -> Iterator[tuple[float, float]]:
-    """Yield (position, share of the axis) of every dot in the stacks. High stacks are compressed."""
-    step = min(PILE, PILE_HIGH / max(int(counts.max(initial=0)), 1))
-    for n, count in enumerate(counts.tolist()):
-        for rank in range(int(count)):
-            yield n + 1, PILE_LOW + rank * step
-
-
-def _paint_dots(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme, factor: float) -> None:
-    painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(theme.colour(series.meaning))
-    half, (low, high) = (DOT + 1) / 2 * factor, axes.y
-    for place, share in dots_of(series.heights):
-        at = axes.at(place + series.width / 2 + 0.1, low + share * (high - low))
-        painter.drawEllipse(at, half, half)
 
 
 def tally_shift(rank: int, count: int, pitch: float, factor: float) -> float:

@@ -68,9 +68,8 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
     def apply_style(self, theme: Theme, factor: float) -> None:
         self._theme, self._factor, self._manner, self._drawn = theme, factor, None, None
 
-    def refresh(self, low: float, high: float, pixels: int) -> bool:
-        """Prepare the part between x = ``low`` and ``high`` for ``pixels`` columns. Return whether anything has
-        changed."""
+    def refresh(self, low: float, high: float, pixels: int) -> None:
+        """Prepare the part between x = ``low`` and ``high`` for ``pixels`` columns, if anything has changed."""
         assert self._theme is not None, "a curve is dressed by its plot"
         start = int(np.floor(low - self.first))
         stop = int(np.ceil(high - self.first)) + 1
@@ -79,7 +78,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         columns = max(3 * pixels // 4, 1) if self._theme.bold else pixels
         stamp = (self.series, self.series.version, start, stop, columns, self.first)
         if stamp == self._drawn:
-            return False
+            return
         self._extent = None
         before, self._drawn = self._drawn, stamp
         grown = before is not None and before[0] is self.series and before[2:] == stamp[2:]
@@ -98,7 +97,6 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
             self.setData(self.xs, self.ys)
         if self.sparse:
             self._mark()
-        return True
 
     def _divisible(self) -> bool:
         """Return whether a part of the line can be stroked separately with the same result.

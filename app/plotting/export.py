@@ -1,17 +1,28 @@
-"""Export of a widget with all its contents and a caption below, as PNG, or as SVG or PDF with lines and text."""
+"""Export of a widget with all its contents and a caption below, as PNG, or as SVG or PDF with lines and text.
+
+The tables shown in it, including those behind its plots, are exported as CSV.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import io
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QMarginsF, QPoint, QRect, QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QFontMetrics, QImage, QPageLayout, QPageSize, QPaintDevice, QPainter, QPdfWriter, QRegion
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QGraphicsItem, QGraphicsView, QWidget
 
+from app.plotting import numbers
+from app.plotting.table_model import Column, Rows
+from app.plotting.table_twin import TableTwin
+from app.plotting.twin_stack import TwinStack
 from app.theme.tokens import Theme
+from grpo_core.csv_file import CsvWriter
 
 FORMATS = ("png", "svg", "pdf")
 DPI = 96
@@ -158,3 +169,47 @@ def _make_plain(item: QGraphicsItem, stack: ExitStack) -> None:
     if isinstance(item, ScatterPlotItem):
         item.setExportMode(True, {"antialias": True, "resolutionScale": 1.0})
         stack.callback(item.setExportMode, False)
+
+
+def tables(widget: QWidget) -> list[tuple[str, Sequence[Column], Rows]]:
+    """Return (title, columns, rows) of every plot and table of ``widget`` that is not hidden.
+
+    The rows of a table are in the displayed order.
+    """
+    tables: list[tuple[str, Sequence[Column], Rows]] = []
+    twins = widget.findChildren(TwinStack)
+    for twin in twins:
+        if twin.isVisibleTo(widget):
+            columns, rows = twin.plot.table()
+            tables.append((twin.plot.title, columns, rows))
+    for table in widget.findChildren(TableTwin):
+        if table.isVisibleTo(widget) and not any(twin.isAncestorOf(table) for twin in twins):
+            model = table.table
+            shown = [
+                [model.value(place, column) for column in range(len(model.columns))]
+                for place in range(model.rowCount())
+            ]
+            tables.append((table.accessibleName(), model.columns, shown))
+    return [(title, columns, rows) for title, columns, rows in tables if columns]
+
+
+def table_csv(columns: Sequence[Column], rows: Rows) -> bytes:
+    """Return a table as CSV in UTF-8: column titles, then numbers at full precision. Missing values are empty."""
+    text = io.StringIO()
+    writer = CsvWriter(text, "\n")
+    writer.writerow([column.title for column in columns])
+    writer.writerows([numbers.plain(value) for value in row] for row in rows)
+    return text.getvalue().encode("utf-8")
+
+
+def targets(path: Path, titles: Sequence[str]) -> list[Path]:
+    """Return the paths of the tables: ``path`` for a single table, otherwise a separate path in the same folder for
+    each table.
+    """
+    if len(titles) == 1:
+        return [path]
+    names: list[str] = []
+    for title in titles:
+        words = re.sub(r"\W+", "-", title.casefold()).strip("-")[:60] or "table"
+        names.append(words if words not in names else f"{words}-{len(names) + 1}")
+    return [path.with_name(f"{path.stem}-{name}{path.suffix}") for name in names]

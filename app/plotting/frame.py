@@ -35,7 +35,7 @@ class Frame(pg.GraphicsWidget):  # type: ignore[misc]
         self._factor, self._right = 1.0, 0.0
         self._drawn: QPicture | None = None
         self.view_box = pg.ViewBox(parent=self, enableMenu=False)
-        self.view_box.sigRangeChanged.connect(self._on_range)
+        self.view_box.sigRangeChanged.connect(self.redraw)
 
     def set_look(self, theme: Theme, factor: float, right: float) -> None:
         """Set the theme, the scale, and the width in pixels reserved to the right of the data."""
@@ -97,6 +97,3 @@ class Frame(pg.GraphicsWidget):  # type: ignore[misc]
         super().resizeEvent(event)
         if hasattr(self, "view_box"):
             self.arrange()
-
-    def _on_range(self, *change: object) -> None:
-        self.redraw()

@@ -223,32 +223,20 @@ def paint_ghosts(painter: QPainter, outlines: QPainterPath, axes: Axes, theme: T
     painter.restore()
 
 
-def paint_title(
-    painter: QPainter,
-    lane: Lane,
-    space: QRectF,
-    hint: str,
-    theme: Theme,
-    factor: float,
-    *,
-    wide: bool,
-    meaning: str = "muted",
+def _paint_title(
+    painter: QPainter, lane: Lane, space: QRectF, hint: tuple[str, str], theme: Theme, factor: float, *, wide: bool
 ) -> None:
-    """Paint the lane's title with ``hint`` below it, or in a narrow chart only the lane's symbol.
-
-    Args:
-        hint: text below the title; omitted if it does not fit.
-        meaning: the meaning that gives the colour of ``hint``.
-    """
+    """Paint the lane's title with ``hint`` below it if that fits, or in a narrow chart only the lane's symbol."""
+    text, meaning = hint
     painter.setFont(theme.font("heading", factor))
     metrics = QFontMetricsF(painter.font())
     painter.setPen(theme.ink("text"))
     painter.drawText(QPointF(space.left(), space.top() + metrics.ascent()), lane.title if wide else lane.symbol)
-    if not (wide and hint):
+    if not (wide and text):
         return
     painter.setFont(theme.font("digits", factor))
     painter.setPen(theme.ink(meaning))
-    lines = _broken(hint, QFontMetricsF(painter.font()), space.width())
+    lines = _broken(text, QFontMetricsF(painter.font()), space.width())
     if space.height() >= (len(lines) + 0.7) * metrics.height():
         for row, line in enumerate(lines, start=1):
             painter.drawText(QPointF(space.left(), space.top() + metrics.ascent() + row * metrics.height()), line)
@@ -336,9 +324,8 @@ def paint_ground(
         return
     _paint_column(painter, area, picture, places, theme)
     for lane in picture.lanes:
-        hint, meaning = hints[lane.key]
         axes, space = places.axes[lane.key], places.titles[lane.key]
-        paint_title(painter, lane, space, hint, theme, factor, wide=places.wide, meaning=meaning)
+        _paint_title(painter, lane, space, hints[lane.key], theme, factor, wide=places.wide)
         if lane.ruled:
             ticks = _y_ticks(lane, axes, theme, factor, crowded=lane.key in places.crowded)
             paint_axes(painter, axes, theme, factor, (), ticks, ("", ""))

@@ -29,8 +29,8 @@ class Legend(QWidget):
     If there is too little space, the last ones are omitted. The tooltip lists them all.
     """
 
-    def __init__(self, entries: Sequence[Entry] = (), parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, entries: Sequence[Entry] = ()) -> None:
+        super().__init__()
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
         self.theme, self.factor = LIGHT, 1.0
         self._entries: tuple[Entry, ...] = ()

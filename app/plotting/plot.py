@@ -55,20 +55,16 @@ class Plot(PaintedAhead, pg.GraphicsView):  # type: ignore[misc]
 
     Signals:
         cursor_moved: the user has moved the cursor to this x (click, arrow keys, Home, End).
-        hovered: the pointer is at this x; NaN once it has left the data.
         activated: the user has pressed Return or E at the cursor, or double-clicked at this x.
         zoomed: the user has zoomed, panned, or restored the full range.
     """
 
     cursor_moved = Signal(float)
-    hovered = Signal(float)
     activated = Signal(float)
     zoomed = Signal()
 
-    def __init__(
-        self, title: str, x: Scale, y: Scale, *, zoomable: bool = False, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, title: str, x: Scale, y: Scale, *, zoomable: bool = False) -> None:
+        super().__init__()
         # filling a plain background costs less than copying it
         self.setCacheMode(QGraphicsView.CacheModeFlag.CacheNone)
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
@@ -473,14 +469,11 @@ class Plot(PaintedAhead, pg.GraphicsView):  # type: ignore[misc]
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         super().mouseMoveEvent(event)
-        x = self._x_at(event.position())
-        self._read_out_at(x)
-        self.hovered.emit(math.nan if x is None else x)
+        self._read_out_at(self._x_at(event.position()))
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
         self._read_out_at(None)
-        self.hovered.emit(math.nan)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Zoom if the plot is zoomable, unless Ctrl is pressed. Otherwise the wheel scrolls the surrounding area."""

@@ -42,10 +42,6 @@ class Pyramid:
         self._raise()
         return self._raw.view.nbytes + sum(a.view.nbytes + b.view.nbytes for a, b in self._levels)
 
-    def append(self, value: float) -> None:
-        """Add one value. To add several, call ``extend`` once, which costs no more."""
-        self.extend(np.array([value]))
-
     def extend(self, values: np.ndarray) -> None:
         """Add values (k,) at the end. Do not modify an array after adding it to an empty series."""
         values = np.asarray(values, dtype=np.float64)

@@ -103,17 +103,13 @@ def lane_ticks(low: float, high: float, most: int) -> list[float]:
     """
     step = rung((high - low) / max(most - 1, 1))
     while True:
-        ticks = _multiples(low, high, step)
+        ticks = [n * step for n in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
         if len(ticks) < 2:
             step = rung(max(high, -low))
             return [n * step for n in (-1, 0, 1) if low <= n * step <= high]
         if len(ticks) <= most:
             return ticks
         step = rung(2.6 * step)
-
-
-def _multiples(low: float, high: float, step: float) -> list[float]:
-    return [n * step for n in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
 
 
 def push_apart(wanted: Sequence[float], size: float, low: float, high: float) -> list[float | None]:

@@ -24,7 +24,6 @@ from PySide6.QtWidgets import (
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QTableView,
-    QWidget,
 )
 
 from app.plotting.table_model import Column, Rows, TableModel
@@ -54,8 +53,8 @@ class TableTwin(PaintedAhead, QTableView):
     selected = Signal(int)
     activated_cell = Signal(int, str)
 
-    def __init__(self, columns: Sequence[Column] = (), title: str = tr("Table"), parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, columns: Sequence[Column] = (), title: str = tr("Table")) -> None:
+        super().__init__()
         self.theme, self.factor = LIGHT, 1.0
         self._filling = False
         self._fitted: tuple[object, ...] = ()

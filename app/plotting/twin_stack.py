@@ -39,11 +39,10 @@ class TwinStack(QWidget):
 
     toggled = Signal(bool)
 
-    def __init__(self, plot: Plot | BarChart, legend: Sequence[Entry] = (), parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, plot: Plot | BarChart, legend: Sequence[Entry] = ()) -> None:
+        super().__init__()
         self.plot = plot
         self._table: TableTwin | None = None
-        self._summary = ""
         self.title = Label(plot.title, name="section")
         self.title.setMinimumWidth(1)  # a narrow panel cuts off the title rather than grow
         self.legend = Legend(legend)
@@ -68,9 +67,8 @@ class TwinStack(QWidget):
         """The table of the same data."""
         if self._table is None:
             self._table = TableTwin(title=tr("{title}, as a table").format(title=self.plot.title))
-            if self._look is not None:
-                self._table.set_look(*self._look)
-            self._table.set_summary(self._summary)
+            self._table.set_look(self.plot.theme, self.plot.factor)
+            self._table.set_summary(self.plot.accessibleDescription())
             self._table.activated_cell.connect(self.plot.explain_cell)
             self.stack.addWidget(self._table)
         return self._table
@@ -154,7 +152,6 @@ class TwinStack(QWidget):
 
     def set_summary(self, sentence: str) -> None:
         """Set the accessible summary, one sentence that says what the plot or the table shows."""
-        self._summary = sentence
         self.plot.set_summary(sentence)
         if self._table is not None:
             self._table.set_summary(sentence)

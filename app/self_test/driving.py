@@ -27,12 +27,15 @@ class Driven:
     Attributes:
         program: the program with its window shown, as on a first start.
         home: the folder, which also receives output of the checks.
+
+    Args:
+        own_process: whether runs are computed in a separate process rather than in a thread of this one.
     """
 
-    def __init__(self, application: QApplication, home: Path) -> None:
+    def __init__(self, application: QApplication, home: Path, *, own_process: bool = True) -> None:
         self.home = home
         paths = find_paths({"GRPO_LAB_HOME": str(home / "home")})
-        self.program = Application(application, paths, Preferences(theme="light", speed=None), own_process=True)
+        self.program = Application(application, paths, Preferences(theme="light", speed=None), own_process=own_process)
         self.program.window.show()
         self.settle()
 

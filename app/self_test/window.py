@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from importlib.util import find_spec
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+import psutil
 from PySide6.QtWidgets import QApplication
 
 from app.build import FULL, SLIM, this_build
@@ -15,7 +17,6 @@ from app.panel_registry import PANELS
 from app.self_test import drawn
 from app.self_test.driving import Driven, own_folder
 from app.self_test.golden import UPDATES
-from app.self_test.libraries import own_libraries
 from app.self_test.numbers import explained
 from app.self_test.report import CheckFailed, CheckReport
 from app.workspace.run_handle import RunHandle
@@ -192,3 +193,38 @@ def _step(run: RunHandle, number: int) -> Step:
 def _same(actual: Step, wanted: Step, whose: str) -> None:
     if encoded(actual) != encoded(wanted) or actual.settings != wanted.settings:
         raise CheckFailed(f"{whose} update {wanted.step} is another one")
+
+
+def own_libraries() -> str:
+    """Check which libraries this process and its children have loaded.
+
+    Raises:
+        CheckFailed: a library was loaded from the system although the package contains it.
+    """
+    package = Path(sys.executable).resolve().parent
+    held = [path.name for path in package.rglob("*.so*")]
+    processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    for process in processes:
+        foreign = foreign_libraries(Path(f"/proc/{process.pid}/maps").read_text("utf-8"), package, held)
+        if foreign:
+            name = "the window" if process is processes[0] else "a process of the program"
+            raise CheckFailed(f"{name} has loaded {', '.join(foreign)} instead of the package's own")
+    return f"{len(processes)} processes load what the package holds from there"
+
+
+def foreign_libraries(maps: str, package: Path, held: Iterable[str]) -> list[str]:
+    """Return the libraries that a process has loaded from outside ``package`` although the package contains them.
+
+    Args:
+        maps: the content of ``/proc/PID/maps``.
+        package: the folder of the package.
+        held: file names of its libraries; the version after ".so" can differ.
+    """
+    loaded = {line.split(maxsplit=5)[5] for line in maps.splitlines() if "/" in line}
+    names = {_unversioned(name) for name in held}
+    outside = [path for path in loaded if ".so" in path and not PurePosixPath(path).is_relative_to(package.as_posix())]
+    return sorted(path for path in outside if _unversioned(PurePosixPath(path).name) in names)
+
+
+def _unversioned(name: str) -> str:
+    return name.split(".so")[0]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from grpo_core.regular_file import write_whole
 from grpo_core.text import tr
 
 _REASONS = {
@@ -45,18 +43,7 @@ def write_atomically(path: Path, data: bytes) -> None:
         OSError: the folder cannot be written, or the disk is full; no temporary file is left behind.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=path.name, suffix=".tmp", dir=path.parent)
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
+    write_whole(path, data, private=True)
 
 
 def write_or_say(

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from app.commands.command import Command
+from app.commands.command import EXPORT, LESSON, LESSONS, PRESENTING, Command
 from app.commands.conditions import Conditions
-from app.commands.menu_paths import EXPORT, LESSON, LESSONS, PRESENTING
 from app.commands.targets import CommandTargets
 from app.teaching.controllers.homework import HOLDS, HomeworkController
 from app.teaching.controllers.lessons import LessonController

@@ -10,8 +10,7 @@ from PySide6.QtWidgets import QMainWindow, QToolBar, QWidget
 
 from app.panel_registry import EXPLAIN, GLOSSARY
 from app.teaching.panel_rows import LESSON
-from app.window.docks import Dock, delete_lost_separators
-from app.window.saved_docks import SavedDocks
+from app.window.docks import Dock, SavedDocks, delete_lost_separators
 
 WAITING = (EXPLAIN.id, GLOSSARY.id)
 """Panels that are placed next to the lesson only when opened."""

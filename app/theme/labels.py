@@ -34,8 +34,8 @@ class EmptyLabel(Label):
         margin: pixels around it.
     """
 
-    def __init__(self, text: str = "", parent: QWidget | None = None, *, margin: int = 0) -> None:
-        super().__init__(text, parent, name="muted", wraps=True)
+    def __init__(self, text: str = "", *, margin: int = 0) -> None:
+        super().__init__(text, name="muted", wraps=True)
         self.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.setMargin(margin)
 
@@ -43,8 +43,8 @@ class EmptyLabel(Label):
 class Paragraph(Label):
     """Wrapped text with margins on both sides, as high as it needs."""
 
-    def __init__(self, parent: QWidget | None = None, *, name: str = "") -> None:
-        super().__init__(parent=parent, name=name, wraps=True)
+    def __init__(self, *, name: str = "") -> None:
+        super().__init__(name=name, wraps=True)
         self.setContentsMargins(12, 0, 12, 0)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
 

@@ -7,6 +7,7 @@ import dataclasses
 from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QApplication
 
+from app.resources import load_fonts
 from app.theme.stylesheet import palette, stylesheet
 from app.theme.tokens import CONTRAST, DARK, LIGHT, THEMES, Theme
 from grpo_core.text import tr
@@ -24,15 +25,6 @@ SCALES = (0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5)
 """Scales that Ctrl + and Ctrl - step through."""
 FUSION = "fusion_is_set"
 """Property of the application that says whether the Fusion style is set."""
-
-
-def families() -> tuple[str, str]:
-    """Return the shipped font families (sans, mono). An empty name means the system's font, used if one is missing."""
-    try:
-        from app.resources import load_fonts
-    except ImportError:
-        return "", ""
-    return load_fonts()
 
 
 def choose(app: QApplication, choice: str) -> Theme:
@@ -75,7 +67,7 @@ def apply(
     theme = choose(app, choice)
     if choice != "system":
         hints.setColorScheme(Qt.ColorScheme.Dark if theme.dark else Qt.ColorScheme.Light)
-    sans, mono = families()
+    sans, mono = load_fonts()
     theme = dataclasses.replace(theme, sans=sans, mono=mono, legible=legible)
     scale = clamp(scale)
     # under a stylesheet the style no longer reports its own name, and setting it is expensive

@@ -24,15 +24,8 @@ class PaintedText(QWidget):
         grown: enlargement of the font.
     """
 
-    def __init__(
-        self,
-        role: str = "body",
-        colour: str = "text",
-        lines: int = 1,
-        grown: float = 1.0,
-        parent: QWidget | None = None,
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, role: str = "body", colour: str = "text", lines: int = 1, grown: float = 1.0) -> None:
+        super().__init__()
         self._role, self._colour, self._lines, self._grown = role, colour, lines, grown
         self._text = self._shorter = ""
         self._look: tuple[Theme, float] | None = None

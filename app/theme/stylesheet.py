@@ -31,7 +31,6 @@ QMenu {{ background: {ground}; border: 1px solid {border}; padding: {s4}px; }}
 QMenu::item {{ padding: {s6}px {s24}px {s6}px {s12}px; }}
 QMenu::item:disabled {{ color: {dead}; }}
 QMenu::separator {{ height: 1px; background: {border}; margin: {s4}px {s8}px; }}
-QStatusBar {{ background: {surface}; border-top: 1px solid {border}; }}
 
 QPushButton, QToolButton {{ background: {ground}; color: {text}; border: 1px solid {border};
   border-radius: {radius}px; padding: {s4}px {s12}px; outline: 0; }}
@@ -74,13 +73,11 @@ QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {{ border: 0; width: 
 QAbstractSpinBox::up-arrow {{ image: url(glyphs:up.svg); width: {s10}px; height: {s10}px; }}
 QAbstractSpinBox::down-arrow {{ image: url(glyphs:down.svg); width: {s10}px; height: {s10}px; }}
 
-QCheckBox, QRadioButton {{ spacing: {s8}px; }}
-QCheckBox::indicator, QRadioButton::indicator {{ width: {box}px; height: {box}px; border: 1px solid {muted};
-  background: {ground}; border-radius: {s3}px; }}
-QRadioButton::indicator {{ border-radius: {round}px; }}
+QCheckBox {{ spacing: {s8}px; }}
+QCheckBox::indicator {{ width: {box}px; height: {box}px; border: 1px solid {muted}; background: {ground};
+  border-radius: {s3}px; }}
 QCheckBox::indicator:checked {{ background: {accent}; border-color: {accent}; image: url(glyphs:{check}.svg); }}
-QRadioButton::indicator:checked {{ width: {s6}px; height: {s6}px; border: {s4}px solid {accent}; }}
-QCheckBox:focus, QRadioButton:focus {{ text-decoration: underline; }}
+QCheckBox:focus {{ text-decoration: underline; }}
 
 QSlider {{ min-height: {s20}px; }}
 QSlider::groove:horizontal {{ height: {s4}px; background: {border}; border-radius: {s2}px; }}
@@ -92,7 +89,6 @@ QSlider::handle:horizontal:focus {{ border-color: {selection}; }}
 QSlider::sub-page:horizontal:disabled {{ background: {dead}; }}
 QSlider::handle:horizontal:disabled {{ border-color: {dead}; }}
 
-QTabWidget::pane {{ border: 0; border-top: 1px solid {border}; }}
 QTabBar {{ background: {ground}; qproperty-drawBase: 0; }}
 QTabBar::tab {{ background: transparent; color: {muted}; border: 0; border-bottom: {s2}px solid transparent;
   padding: {s6}px {s2}px {s4}px {s2}px; margin: 0 {s6}px; }}
@@ -121,8 +117,6 @@ QHeaderView::up-arrow {{ image: url(glyphs:up.svg); width: {s8}px; height: {s8}p
 QHeaderView::down-arrow {{ image: url(glyphs:down.svg); width: {s8}px; height: {s8}px; }}
 QProgressBar {{ border: 0; border-radius: {s2}px; background: {border}; max-height: {s4}px; text-align: center; }}
 QProgressBar::chunk {{ background: {accent}; border-radius: {s2}px; }}
-QGroupBox {{ border: 1px solid {border}; border-radius: {radius}px; margin-top: {s16}px; padding: {s8}px; }}
-QGroupBox::title {{ subcontrol-origin: margin; left: {s8}px; color: {muted}; }}
 QPushButton#chip {{ border-radius: {s10}px; padding: {s2}px {s8}px; }}
 QPushButton#chip:focus {{ padding: {focus2}px {focus8}px; }}
 QPushButton#chip:checked {{ background: {text}; border-color: {text}; color: {ground}; }}
@@ -153,7 +147,6 @@ def stylesheet(theme: Theme, scale: float) -> str:
         "ring": ring,
         "knob": knob,
         "box": lengths["s6"] + 2 * lengths["s4"] - 2,
-        "round": (lengths["s6"] + 2 * lengths["s4"]) // 2,
         "knob_out": out + ring,
         "knob_round": knob // 2 + ring,
     }

@@ -7,7 +7,7 @@ from functools import cache
 
 from PySide6.QtCore import QObject, QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QAccessible, QAccessibleInterface, QWheelEvent
-from PySide6.QtWidgets import QAccessibleWidget, QComboBox, QSlider, QStyle, QStyleOptionComboBox, QWidget
+from PySide6.QtWidgets import QAccessibleWidget, QComboBox, QSlider, QStyle, QStyleOptionComboBox
 
 
 class CalmSlider(QSlider):
@@ -19,8 +19,8 @@ class CalmSlider(QSlider):
 
     spoken: Callable[[int], str] | None = None
 
-    def __init__(self, orientation: Qt.Orientation = Qt.Orientation.Horizontal, parent: QWidget | None = None) -> None:
-        super().__init__(orientation, parent)
+    def __init__(self) -> None:
+        super().__init__(Qt.Orientation.Horizontal)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
@@ -36,8 +36,8 @@ class CalmBox(QComboBox):
     Tab gives it the focus. Choosing with the mouse does not, so that the window's keyboard shortcuts still work.
     """
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 
     def sizeHint(self) -> QSize:

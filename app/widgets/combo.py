@@ -1,11 +1,11 @@
-"""Combo boxes whose entries change with the content shown."""
+"""Combo boxes whose entries change with the content shown, and buttons that stay pressed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSignalBlocker
-from PySide6.QtWidgets import QComboBox
+from PySide6.QtWidgets import QComboBox, QToolButton
 
 from app.theme.labels import plain_tip
 from app.widgets.calm import CalmBox
@@ -27,3 +27,13 @@ def fill(box: QComboBox, texts: Sequence[str], current: int) -> None:
             box.clear()
             box.addItems(list(texts))
         box.setCurrentIndex(current)
+
+
+def toggle(text: str, tip: str, *, quiet: bool = False) -> QToolButton:
+    """Return a toggle button, without a frame if it is ``quiet``."""
+    button = QToolButton()
+    button.setText(text)
+    button.setToolTip(plain_tip(tip))
+    button.setCheckable(True)
+    button.setProperty("quiet", quiet)
+    return button

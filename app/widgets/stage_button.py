@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy
 
 from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, Theme
@@ -31,8 +31,8 @@ class StageButton(QAbstractButton):
     The ring of a reached stage is solid. The current stage has a frame.
     """
 
-    def __init__(self, stage: Stage, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, stage: Stage) -> None:
+        super().__init__()
         self.stage = stage
         self._theme, self._scale = LIGHT, 1.0
         self._reached = self._current = False

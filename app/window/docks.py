@@ -1,8 +1,11 @@
-"""Dock widgets, one per panel, with slim title bars."""
+"""Dock widgets, one per panel, with slim title bars, and the user's own arrangement of them."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from PySide6.QtCore import QByteArray, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QMoveEvent, QPainter, QPaintEvent, QPalette, QPen, QShowEvent
 from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QToolButton, QWidget
 
@@ -51,17 +54,6 @@ class DockTitle(QWidget):
         across((self.label, 1), close, on=self, margins=(12, 3, 4, 3), spacing=2)
 
 
-class DockGrip(QWidget):
-    """A narrow handle at the left edge of a short panel."""
-
-    def __init__(self, dock: QDockWidget) -> None:
-        super().__init__(dock)
-        self.setObjectName("dockGrip")
-        self.setFixedWidth(6)
-        self.setCursor(Qt.CursorShape.SizeAllCursor)
-        self.setToolTip(plain_tip(tr("Drag to move {title}").format(title=dock.windowTitle())))
-
-
 class Placeholder(QWidget):
     """A stand-in for a panel that has not been created yet, by default with the minimum size of a panel."""
 
@@ -97,11 +89,15 @@ class Dock(QDockWidget):
         self.panel: Panel | None = None
         self.low = spec.area is Area.STRIP
         self.bare = False
-        self._spec = spec
+        self._spec, self._window = spec, window
         self.setWidget(Placeholder())
         if self.low:
             self.setFeatures(self.features() | QDockWidget.DockWidgetFeature.DockWidgetVerticalTitleBar)
-            self.setTitleBarWidget(DockGrip(self))
+            grip = QWidget(self)
+            grip.setFixedWidth(6)
+            grip.setCursor(Qt.CursorShape.SizeAllCursor)
+            grip.setToolTip(plain_tip(tr("Drag to move {title}").format(title=spec.title)))
+            self.setTitleBarWidget(grip)
         else:
             self._title = DockTitle(self, spec.title, spec.help)
             self._no_title = Placeholder(self, 0, 0)  # in place of the title bar while it is tabbed
@@ -118,7 +114,7 @@ class Dock(QDockWidget):
 
     @property
     def _is_tabbed(self) -> bool:
-        window = self.parent()
+        window = self.parent()  # no longer a window while it is being destroyed
         return isinstance(window, QMainWindow) and not self.isFloating() and bool(window.tabifiedDockWidgets(self))
 
     def set_count(self, count: int) -> None:
@@ -159,13 +155,12 @@ class Dock(QDockWidget):
     @Slot()
     def _on_row(self) -> None:
         """Apply the panel's new height. Its neighbours give up or gain the difference."""
-        window = self.parent()
         own = self.layout()
         if own is not None:  # requests made by a panel while it was being laid out were missed
             own.invalidate()
             own.activate()
-        if isinstance(window, QMainWindow) and not self.isFloating() and self.row_height:
-            window.resizeDocks([self], [self.row_height], Qt.Orientation.Vertical)
+        if not self.isFloating() and self.row_height:
+            self._window.resizeDocks([self], [self.row_height], Qt.Orientation.Vertical)
 
     @Slot()
     def refresh_title(self, *_: object) -> None:
@@ -174,10 +169,9 @@ class Dock(QDockWidget):
         """
         if self.low:
             return
-        window, shown = self.parent(), self.titleBarWidget()
-        if not isinstance(window, QMainWindow):
+        if not isinstance(self.parent(), QMainWindow):
             return
-        tabbed = self._is_tabbed
+        shown, tabbed = self.titleBarWidget(), self._is_tabbed
         wanted = self._no_title if tabbed or self.bare else self._title
         if wanted is not shown:
             shown.hide()
@@ -185,26 +179,18 @@ class Dock(QDockWidget):
             wanted.setVisible(not tabbed)
 
 
-def style_tabs(bar: QTabBar) -> None:
-    """Style a tab bar that Qt has created for tabbed docks: full titles, and an accessible name."""
-    bar.setAccessibleName(tr("Panels"))
-    bar.setElideMode(Qt.TextElideMode.ElideNone)
-    bar.setUsesScrollButtons(True)
-
-
-def empty_tab_bars(window: QMainWindow) -> None:
-    """Remove all tabs before docks are arranged anew. Qt fills the tab bars in use again, and forgets some others."""
+@contextmanager
+def rearranged(window: QMainWindow) -> Iterator[None]:
+    """Arrange the docks anew inside the block, which has to lay out the window."""
     for bar in window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
         bar.blockSignals(True)
-        while bar.count():
+        while bar.count():  # Qt fills the tab bars in use again, and forgets some others
             bar.removeTab(0)
         bar.blockSignals(False)
-
-
-def show_tab_bars(window: QMainWindow) -> None:
-    """Show every tab bar in use. Qt leaves one that it uses again hidden until the window is laid out anew."""
+    yield
+    delete_lost_separators(window)
     for bar in window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
-        bar.setVisible(bar.count() > 1)
+        bar.setVisible(bar.count() > 1)  # Qt leaves one that it uses again hidden until the window is laid out anew
 
 
 SEPARATOR = "qt_qmainwindow_extended_splitter"
@@ -234,3 +220,65 @@ def delete_lost_separators(window: QMainWindow) -> None:
     for separator in separators:
         if not separator.isVisible():
             separator.deleteLater()
+
+
+def put_back(window: QMainWindow, docks: Mapping[str, Dock], state: QByteArray) -> bool:
+    """Restore the docks from ``state``, which was saved from this window, and hide the title bars of tabbed docks.
+
+    Return whether Qt could restore them.
+    """
+    with rearranged(window):
+        restored = window.restoreState(state)
+        for dock in docks.values():
+            dock.refresh_title()
+    return restored
+
+
+class SavedDocks:
+    """The positions of the docks before a lesson or presenting mode rearranged them.
+
+    The first borrower saves the state, and the last one to give the window back restores it, in whatever order they
+    finish.
+    """
+
+    def __init__(self, window: QMainWindow, docks: Mapping[str, Dock]) -> None:
+        self._window, self._docks = window, docks
+        self._state: QByteArray | None = None
+        self._instead: Callable[[], object] | None = None
+        self._with: set[str] = set()
+
+    @property
+    def lent(self) -> bool:
+        return bool(self._with)
+
+    def borrow(self, who: str) -> None:
+        """Save the arrangement, because ``who`` is about to change it."""
+        if self._state is None:  # otherwise the docks are still being restored
+            self._state = self._window.saveState()
+        self._with.add(who)
+
+    def replace(self, arrange: Callable[[], object]) -> None:
+        """Set a function to be called when the window is given back, instead of restoring the saved state.
+
+        This is needed when another kind of run is shown by then.
+        """
+        self._instead = arrange
+
+    def give_back(self, who: str) -> bool:
+        """Restore the docks, because ``who`` is done with them.
+
+        If another borrower remains, return False and move nothing.
+        """
+        self._with.discard(who)
+        if self._with or self._state is None:
+            return False
+        if self._instead is not None:
+            self._instead()
+        else:
+            put_back(self._window, self._docks, self._state)
+        return True
+
+    def settle(self) -> None:
+        """End the restoration. Later changes are the user's own."""
+        if not self._with:
+            self._state = self._instead = None

@@ -7,16 +7,154 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, Slot
-from PySide6.QtGui import QCursor, QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QAbstractItemView, QApplication, QDockWidget, QMainWindow, QTabBar, QWidget
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import (
+    QCursor,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QPainterPath,
+    QPaintEvent,
+    QPen,
+    QPolygonF,
+    QShortcut,
+)
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QApplication,
+    QDockWidget,
+    QFrame,
+    QMainWindow,
+    QPushButton,
+    QTabBar,
+    QWidget,
+)
 from shiboken6 import Shiboken
 
+from app.boxes import across, down
+from app.messages.overlay import MessageOverlay
 from app.panels.explain import ExplainPanel
+from app.theme.labels import Label, plain_tip
+from app.theme.tokens import RADIUS, Theme
 from app.widgets.panel import in_window
-from app.window.docks import Dock
-from app.window.explain_sheet import ExplainSheet
+from app.window.docks import Dock, SavedDocks, TitleButton
 from app.workspace.workspace import Workspace
+from grpo_core.text import tr
+
+WIDTH, LEAST = 430, 150
+"""Width at 100 % scale, and the minimum height at which a position is acceptable."""
+BEAK = 8
+"""Length of the beak at 100 % scale, which is also the distance of the sheet from the number."""
+
+
+def placed(space: QRect, anchor: QRect, size: QSize, gap: int, least: int) -> QRect:
+    """Return the rectangle for a sheet of ``size`` in ``space``: below, above or next to ``anchor``, never over it.
+
+    If it does not fit anywhere in full, its height is reduced. A position with a height below ``least`` is rejected.
+    """
+    width = min(size.width(), space.width())
+    left = min(max(anchor.center().x() - width // 2, space.left()), space.right() + 1 - width)
+    below = QRect(QPoint(left, anchor.bottom() + 1 + gap), QPoint(left + width - 1, space.bottom()))
+    above = QRect(QPoint(left, space.top()), QPoint(left + width - 1, anchor.top() - 1 - gap))
+    if below.height() >= size.height():
+        return QRect(below.topLeft(), QSize(width, size.height()))
+    if above.height() >= size.height():
+        return QRect(left, above.bottom() + 1 - size.height(), width, size.height())
+    height = min(size.height(), space.height())
+    top = min(max(anchor.center().y() - height // 2, space.top()), space.bottom() + 1 - height)
+    if space.right() - anchor.right() - gap >= width:
+        return QRect(anchor.right() + 1 + gap, top, width, height)
+    if anchor.left() - gap - space.left() >= width:
+        return QRect(anchor.left() - gap - width, top, width, height)
+    if max(below.height(), above.height()) < least:  # the number fills the window
+        return QRect(left, top, width, height)
+    return below if below.height() >= above.height() else above
+
+
+class ExplainSheet(QFrame):
+    """A sheet that contains the Explain panel while it is not pinned.
+
+    Signals:
+        left: emitted to close the sheet and return the keyboard focus.
+    """
+
+    left = Signal()
+
+    def __init__(self, window: QWidget) -> None:
+        super().__init__(window)
+        self.setObjectName("sheet")
+        self.setAccessibleName(tr("Explanation of the chosen number"))
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self._theme: Theme | None = None
+        self._scale = 1.0
+        self._anchor = QRect()
+        self.pin = QPushButton(tr("Keep as a panel"))
+        self.pin.setProperty("flat", True)
+        self.pin.setToolTip(plain_tip(tr("Shift+E: keep it as a panel next to the others.")))
+        close = TitleButton(tr("Close (Esc)"))
+        close.clicked.connect(self.left)
+        top = across((Label(tr("Explain"), name="section"), 1), self.pin, close, margins=(12, 4, 6, 0))
+        self._column = down(top, on=self, spacing=0)
+        self.hide()
+
+    def take(self, panel: QWidget) -> None:
+        self._column.addWidget(panel, 1)
+        panel.show()
+
+    def stand_at(self, anchor: QRect, space: QRect, height: int, theme: Theme, scale: float) -> None:
+        """Move to ``anchor`` within ``space``, both in the window's coordinates, leaving ``height`` for the panel."""
+        gap = round(BEAK * scale)
+        self._column.setContentsMargins(gap + 2, gap + 2, gap + 2, gap + 2)  # space for the outline
+        around = 2 * gap + 4 + self.pin.sizeHint().height() + 4
+        size = QSize(round(WIDTH * scale), height + around)
+        wanted = placed(space, anchor, size, 0, round(LEAST * scale))
+        if (wanted, anchor, theme, scale) == (self.geometry(), self._anchor, self._theme, self._scale):
+            return
+        self._anchor, self._theme, self._scale = anchor, theme, scale
+        self.setGeometry(wanted)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._theme is None:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(self._theme.colour("text"), self._theme.ring_width * 0.7))
+        painter.setBrush(self._theme.colour("ground"))
+        painter.drawPath(self._outline())
+
+    def _outline(self) -> QPainterPath:
+        """Return the outline of a rounded rectangle with a beak that points to the number."""
+        beak, radius = BEAK * self._scale, RADIUS * self._scale
+        inner = QRectF(self.rect()).adjusted(beak, beak, -beak, -beak)
+        path = QPainterPath()
+        path.addRoundedRect(inner, radius, radius)
+        side = self._anchor.translated(-self.pos())
+        x = min(max(side.center().x(), inner.left() + radius + beak), inner.right() - radius - beak)
+        y = min(max(side.center().y(), inner.top() + radius + beak), inner.bottom() - radius - beak)
+        sideways, upright = QPointF(beak, 0), QPointF(0, beak)
+        if side.bottom() < beak:
+            tip, base, foot = QPointF(x, 0), QPointF(x, inner.top()), sideways
+        elif side.top() > self.height() - beak:
+            tip, base, foot = QPointF(x, self.height()), QPointF(x, inner.bottom()), sideways
+        elif side.right() < beak:
+            tip, base, foot = QPointF(0, y), QPointF(inner.left(), y), upright
+        elif side.left() > self.width() - beak:
+            tip, base, foot = QPointF(self.width(), y), QPointF(inner.right(), y), upright
+        else:
+            return path
+        pointed = QPainterPath()
+        pointed.addPolygon(QPolygonF([base - foot, tip, base + foot]))
+        pointed.closeSubpath()
+        return path.united(pointed)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.left.emit()
+        else:
+            super().keyPressEvent(event)
+
 
 SMALL = 160
 """Maximum height at 100 % scale of a widget whose entire area is taken as the position of the number that it
@@ -49,11 +187,7 @@ class ExplainHomes(QObject):
     """The two places for the Explain panel, which is shown either in its dock or in the sheet.
 
     Attributes:
-        sheet: the sheet; hidden while the panel is in its dock.
-
-    Args:
-        lent: returns whether a lesson or presenting mode arranges the window, in which case the dock is always used.
-        space: returns the part of the window that the sheet can cover.
+        sheet: the sheet; hidden while the panel is in its dock. It covers what messages could cover.
     """
 
     def __init__(
@@ -62,19 +196,18 @@ class ExplainHomes(QObject):
         workspace: Workspace,
         dock: Dock,
         panel: ExplainPanel,
-        *,
-        lent: Callable[[], bool],
-        space: Callable[[], QRect],
+        saved_docks: SavedDocks,
+        overlay: MessageOverlay,
     ) -> None:
         super().__init__(window)
         self._window, self._workspace, self._dock, self._panel = window, workspace, dock, panel
-        self._lent, self._space = lent, space
+        self._saved_docks, self._overlay = saved_docks, overlay
         self._former: QWidget | None = None
         self._anchor: QWidget | None = None
         self._box = QRect()
         self.sheet = ExplainSheet(window)
         self.sheet.left.connect(self.close)
-        self.sheet.pinned.connect(self.pin)
+        self.sheet.pin.clicked.connect(self.pin)
         self._escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), window)
         self._escape.activated.connect(self.close)
         self._escape.setEnabled(False)
@@ -97,7 +230,7 @@ class ExplainHomes(QObject):
 
         During a lesson or when presenting, the dock is shown next to the lesson or the picture.
         """
-        if self.is_pinned or self._lent():
+        if self.is_pinned or self._saved_docks.lent:
             self._show_dock()
             return
         focus = QApplication.focusWidget()
@@ -163,7 +296,7 @@ class ExplainHomes(QObject):
         if anchor is None or self._box.isNull():
             centre = window.rect().center()
             self._box = QRect(centre, centre)
-        space = self._space()
+        space = self._overlay.space
         height = min(self._panel.content_height, round(space.height() * 0.7))
         self.sheet.stand_at(self._box, space, height, workspace.theme, workspace.scale)
 

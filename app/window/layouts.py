@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QMainWindow, QStyle
 from app.panel_registry import PANELS
 from app.widgets.panel import Panel, in_window
 from app.widgets.panel_spec import Area, LayoutVariant, PanelSpec
-from app.window.docks import Dock, delete_lost_separators, empty_tab_bars, show_tab_bars
+from app.window.docks import Dock, rearranged
 from grpo_core.config import Settings
 from grpo_core.text import tr
 
@@ -150,26 +150,24 @@ def arrange(
     for dock in docks.values():
         window.removeDockWidget(dock)
         dock.setFloating(False)
-    empty_tab_bars(window)
-    window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, docks[plan.left[0]])
-    for orientation, row in _splits(plan):  # the order matters: a split halves the space that it finds
-        for before, after in pairwise(row):
-            window.splitDockWidget(docks[before], docks[after], orientation)
-    for tabs in (plan.left, plan.bottom, plan.centre):
-        for tab in tabs[1:]:
-            window.tabifyDockWidget(docks[tabs[0]], docks[tab])
-    for id, area in sorted(plan.hidden.items()):
-        window.tabifyDockWidget(docks[_neighbour(plan, area)], docks[id])
-    for id, dock in docks.items():
-        dock.setVisible(id not in plan.hidden)
-    for front in (*plan.bottom[:1], plan.picture):
-        docks[front].raise_()
-    for dock in docks.values():
-        dock.refresh_title()
-    _share_out(window, docks, plan, scale, BELOW.get((name, language), SHARE_BELOW))
-    _share_right(window, [docks[id] for id in plan.right], UPPER.get(name))
-    delete_lost_separators(window)
-    show_tab_bars(window)
+    with rearranged(window):
+        window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, docks[plan.left[0]])
+        for orientation, row in _splits(plan):  # the order matters: a split halves the space that it finds
+            for before, after in pairwise(row):
+                window.splitDockWidget(docks[before], docks[after], orientation)
+        for tabs in (plan.left, plan.bottom, plan.centre):
+            for tab in tabs[1:]:
+                window.tabifyDockWidget(docks[tabs[0]], docks[tab])
+        for id, area in sorted(plan.hidden.items()):
+            window.tabifyDockWidget(docks[_neighbour(plan, area)], docks[id])
+        for id, dock in docks.items():
+            dock.setVisible(id not in plan.hidden)
+        for front in (*plan.bottom[:1], plan.picture):
+            docks[front].raise_()
+        for dock in docks.values():
+            dock.refresh_title()
+        _share_out(window, docks, plan, scale, BELOW.get((name, language), SHARE_BELOW))
+        _share_right(window, [docks[id] for id in plan.right], UPPER.get(name))
 
 
 def _splits(plan: Arrangement) -> list[tuple[Qt.Orientation, list[str]]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Callable
+from typing import TypeVar, cast
 
 from PySide6.QtCore import QByteArray, QChildEvent, QEvent, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent
@@ -14,17 +15,43 @@ from app.messages.overlay import MessageOverlay
 from app.panel_registry import EXPLAIN, PANELS, TIMELINE
 from app.widgets.panel import Panel, in_window
 from app.widgets.panel_spec import Area, PanelSpec
-from app.window.docks import Dock, style_tabs
+from app.window.docks import Dock, SavedDocks, put_back
 from app.window.explain_homes import ExplainHomes
 from app.window.layouts import BANDIT, LANGUAGE, RECORDED, arrange, arrangement
 from app.window.painting import Painting
-from app.window.panel_set import PanelSet
 from app.window.picture_room import PictureRoom
-from app.window.saved_docks import SavedDocks, put_back
 from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
 P = TypeVar("P", bound=Panel)
+
+
+class PanelSet(dict[str, Panel]):
+    """The panels created so far, by id. One that is looked up and does not exist yet is created.
+
+    A window thus opens without creating the panels behind tabs.
+
+    Attributes:
+        specs: the registry's entries of all panels, by id, in order.
+
+    Args:
+        on_made: called once for each new panel, with its registry entry.
+    """
+
+    def __init__(self, workspace: Workspace, on_made: Callable[[PanelSpec[Panel], Panel], None]) -> None:
+        super().__init__()
+        self.specs = {spec.id: spec for spec in PANELS}
+        self._workspace, self._on_made = workspace, on_made
+
+    def of(self, spec: PanelSpec[P]) -> P:
+        """Return the panel of a registry entry with its precise type, creating it if needed."""
+        return cast(P, self[spec.id])
+
+    def __missing__(self, id: str) -> Panel:
+        spec = self.specs[id]
+        panel = self[id] = spec.make(self._workspace)
+        self._on_made(spec, panel)
+        return panel
 
 
 class MainWindow(QMainWindow):
@@ -50,8 +77,8 @@ class MainWindow(QMainWindow):
     left_alone = Signal()
     panel_made = Signal(object)
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self.workspace = workspace
         self.may_close = False
         self.alone = ""
@@ -64,7 +91,7 @@ class MainWindow(QMainWindow):
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.setCorner(Qt.Corner.TopLeftCorner, Qt.DockWidgetArea.TopDockWidgetArea)
         self.setCorner(Qt.Corner.TopRightCorner, Qt.DockWidgetArea.TopDockWidgetArea)
-        self.panels = PanelSet(PANELS, workspace, self._hold)
+        self.panels = PanelSet(workspace, self._hold)
         self.docks = {spec.id: Dock(spec, self) for spec in PANELS if spec.area is not Area.TOP}
         for dock in self.docks.values():
             dock.wanted.connect(self.panels.of)
@@ -72,16 +99,11 @@ class MainWindow(QMainWindow):
         self._space = PictureRoom(self, self.docks)
         self.arranged.connect(self._space.forget)
         self.messages = MessageBar(self)
-        self.overlay = MessageOverlay(self, self.messages, lambda: workspace.scale)
+        self.overlay = MessageOverlay(self, self.messages, workspace)
         self.painting = Painting(workspace, self)
         workspace.frame.connect(self.overlay.lift)
         self.explain_homes = ExplainHomes(
-            self,
-            workspace,
-            self.docks[EXPLAIN.id],
-            self.panels.of(EXPLAIN),
-            lent=lambda: self.saved_docks.lent,
-            space=lambda: self.overlay.space,
+            self, workspace, self.docks[EXPLAIN.id], self.panels.of(EXPLAIN), self.saved_docks, self.overlay
         )
         workspace.explained.connect(self.explain_homes.show)
         self.arranged.connect(self.explain_homes.close)
@@ -103,10 +125,12 @@ class MainWindow(QMainWindow):
         return self.panels.of(spec)
 
     def childEvent(self, event: QChildEvent) -> None:
-        """Set up the tab bars, which Qt creates whenever docks become tabs."""
+        """Give the tab bars, which Qt creates whenever docks become tabs, full titles and an accessible name."""
         super().childEvent(event)
         if event.type() == QEvent.Type.ChildPolished and isinstance(bar := event.child(), QTabBar):
-            style_tabs(bar)
+            bar.setAccessibleName(tr("Panels"))
+            bar.setElideMode(Qt.TextElideMode.ElideNone)
+            bar.setUsesScrollButtons(True)
 
     def add_toolbars(self, transport: QToolBar) -> None:
         """Add the transport at the top and the timeline below it, as wide as the window."""

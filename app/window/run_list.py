@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QStyleOptionComboBox,
     QStyleOptionViewItem,
     QStylePainter,
-    QWidget,
 )
 
 from app.theme.labels import plain_tip
@@ -54,8 +53,8 @@ class _Line(QStyledItemDelegate):
 class RunList(CalmBox):
     """A combo box of runs. Descriptions are created when it is opened, because they change with every update."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._runs: tuple[RunHandle, ...] = ()
         self.setAccessibleName(tr("Run", "noun"))
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)

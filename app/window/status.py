@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSize, Slot
-from PySide6.QtWidgets import QWidget
 
 from app.clock import Timer
 from app.theme.labels import Label
@@ -37,8 +36,8 @@ class Status(Label):
         moving: whether the dots appear one by one; with reduced motion all are shown.
     """
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent=parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setObjectName("muted")
         self.moving = True
         self._status_text = ""

@@ -67,9 +67,8 @@ class Transport(QToolBar):
         run_manager: RunManager,
         workspace: Workspace,
         actions: Mapping[str, QAction],
-        parent: QWidget | None = None,
     ) -> None:
-        super().__init__(tr("Transport"), parent)
+        super().__init__(tr("Transport"))
         self.setObjectName("transport")
         self.setMovable(False)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
@@ -151,28 +150,18 @@ class Transport(QToolBar):
         layout = self.layout()
         gap = MARGIN if layout is None else layout.spacing()
         needed = sum(widths.values()) + sum(self._short.values()) + gap * len(widths) + 2 * self._margin
-        for action in words:
-            needed -= self._leave_out(action, needed > self.width(), widths[action] + gap)
-        for button in self._shrinking[:EARLY]:
-            needed -= self._shorten(button, needed > self.width())
-        for action in first:
-            needed -= self._leave_out(action, needed > self.width(), widths[action] + gap)
-        for button in self._shrinking[EARLY:]:
-            needed -= self._shorten(button, needed > self.width())
         fields = [action for action in reversed(self._of_training) if action not in (*out, *self._spare)]
-        for action in (*last, *fields):
-            needed -= self._leave_out(action, needed > self.width(), widths[action] + gap)
+        early, late = self._shrinking[:EARLY], self._shrinking[EARLY:]
+        order: list[QAction | QToolButton] = [*words, *early, *first, *late, *last, *fields]
+        for one in order:
+            short = needed > self.width()
+            if isinstance(one, QToolButton):
+                needed -= self._shorten(one, short)
+            else:
+                one.setVisible(not short)
+                needed -= (widths[one] + gap) * short
         if layout is not None:
             layout.activate()  # new text must not be painted in the space of the old text
-
-    @staticmethod
-    def _leave_out(action: QAction, short: bool, width: int) -> int:
-        """Hide an optional widget if ``short``, otherwise show it.
-
-        Return how many pixels of its ``width`` that saves.
-        """
-        action.setVisible(not short)
-        return width * short
 
     def _shorten(self, button: QToolButton, short: bool) -> int:
         """Show only a button's icon if ``short``, otherwise also its text. Return how many pixels that saves."""

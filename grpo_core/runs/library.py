@@ -65,12 +65,13 @@ def new_path(folder: Path, title: str, now: float | None = None) -> Path:
     return free_name(folder / f"{stem}{SUFFIX}")
 
 
-def free_name(path: Path) -> Path:
-    """Return ``path``, or a similar unused path with a number appended."""
+def free_name(path: Path, *, folder: bool = False) -> Path:
+    """Return ``path``, or a similar unused path with a number appended, before the suffix unless it is a ``folder``."""
+    stem, suffix = (path.name, "") if folder else (path.stem, path.suffix)
     free, count = path, 1
     while free.exists():
         count += 1
-        free = path.with_name(f"{path.stem} {count}{path.suffix}")
+        free = path.with_name(f"{stem} {count}{suffix}")
     return free
 
 

@@ -21,8 +21,8 @@ from app.panel_registry import TIMELINE
 from app.settings.paths import find_paths
 from app.settings.preferences import Preferences
 from app.training.controller import State
+from app.window.docks import put_back
 from app.window.main_window import MainWindow
-from app.window.saved_docks import put_back
 from app.workspace import frame
 from app.workspace.player import Mode
 from grpo_core.config import Settings

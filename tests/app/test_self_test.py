@@ -21,10 +21,10 @@ from app.arguments import this_program
 from app.build import this_build
 from app.self_test import drawn
 from app.self_test.golden import UPDATES, compared, golden_file, numbers
-from app.self_test.libraries import foreign_libraries
 from app.self_test.numbers import explained
 from app.self_test.report import CheckFailed, CheckReport
 from app.self_test.run import self_test
+from app.self_test.window import foreign_libraries
 from app.theme.stylesheet import GLYPHS, stylesheet
 from app.theme.tokens import LIGHT
 from app.trainers.self_test import parquet_loads

@@ -57,7 +57,15 @@ def test_reading_prompts_can_be_cancelled(tmp_path: Path) -> None:
 def test_a_file_is_written_whole_or_stays_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "x.bin"
     write_whole(path, b"one")
-    write_whole(path, b"two")
+    write_whole(path, b"two", private=True)
     assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("x.bin", b"two")]
     with pytest.raises(OSError, match="directory"):
         write_whole(tmp_path / "none" / "x.bin", b"three")
+
+
+@posix
+def test_a_private_file_can_be_read_by_the_user_alone(tmp_path: Path) -> None:
+    path = tmp_path / "x.bin"
+    for private in (False, True):
+        write_whole(path, b"one", private=private)
+        assert bool(path.stat().st_mode & 0o044) is not private

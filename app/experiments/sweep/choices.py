@@ -19,8 +19,7 @@ from app.theme.labels import Label, plain_tip
 from app.theme.reasons import allow
 from app.theme.tokens import Theme
 from app.widgets.calm import CalmSlider
-from app.widgets.combo import choice_box, fill
-from app.widgets.toggle import toggle
+from app.widgets.combo import choice_box, fill, toggle
 from app.widgets.wrap import Wrap
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr

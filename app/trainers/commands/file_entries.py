@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from app.commands.command import Command
+from app.commands.command import EXPORT, FILE, Command
 from app.commands.conditions import Conditions
-from app.commands.menu_paths import EXPORT, FILE
 from app.commands.targets import CommandTargets
 from app.trainers.controllers.model_folders import ModelFolders
 from grpo_core.errors import SettingsError

@@ -110,7 +110,7 @@ class RecordedRuns(QObject):
         if table:
             self._preferences.put(self._preferences.current.with_columns(table, run.source.columns))
         self._put(run)
-        self._program.recent_files.remember(path)
+        self._program.preferences.remember(path)
         self._program.layouts.reset()
 
     def _put(self, run: RecordedRun) -> None:

@@ -79,7 +79,7 @@ def declared(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> tu
     program = driven.program
     program.layout_files.save(program.window, "Mine")
     for name in ("run.grpo", "lecture.grposession"):
-        program.recent_files.remember(Path("/home/a") / name)
+        program.preferences.remember(Path("/home/a") / name)
     commands = program.actions.commands
     driven.close(20.0)
     program.window.deleteLater()

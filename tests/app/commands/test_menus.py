@@ -6,8 +6,7 @@ from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMainWindow, QMenu
 
-from app.commands.actions import Actions
-from app.commands.menus import fill_menus
+from app.commands.actions import Actions, fill_menus
 from grpo_core.parts import names
 from tests.app.commands.conftest import Recorder
 

@@ -21,7 +21,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.controllers.export import unused_path
 from app.export.dialog import OWN, PictureChoice, PictureDialog
 from app.export.exporter import BUSY
 from app.export.stage import settle, staged, without_controls
@@ -280,7 +279,6 @@ def test_a_sequence_and_the_run_are_written_beside_the_window(
     driver.program.exports.ask_run()
     finished(driver)
     assert (tmp_path / f"{run.title} tables" / "samples.csv").exists()
-    assert unused_path(folder) == folder.with_name(f"{folder.name} 2")
 
 
 @pytest.mark.long

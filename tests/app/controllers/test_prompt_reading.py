@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QTimer
 
-from app.controllers.prompt_reading import READING, PromptReading
+from app.controllers.structural_changes import READING, PromptReading
 from app.messages.message_bar import MessageBar
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import GrpoError

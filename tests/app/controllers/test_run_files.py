@@ -146,7 +146,7 @@ def test_a_copy_is_written_beside_the_window_and_remembered(
     driver.program.runs.ask_save()
     driver.opened()
     assert f"The run is saved as {target}." in driver.messages
-    assert str(target) in driver.program.recent_files.paths
+    assert str(target) in driver.program.preferences.current.recent
     assert driver.program.workspace.run is not None and driver.program.workspace.run.saved
     with RunReader.open(target) as reader:
         assert reader.last == 3

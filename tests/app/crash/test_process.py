@@ -72,7 +72,8 @@ def test_messages_of_qt_and_exceptions_go_to_the_log(tmp_path: Path) -> None:
     assert "ZeroDivisionError" in text
 
 
-def test_event_handlers_that_fail_in_one_call_of_qt_are_all_reported(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mixed", [False, True])
+def test_event_handlers_that_fail_in_one_call_of_qt_are_all_reported(tmp_path: Path, mixed: bool) -> None:
     run = program(
         """
         from typing import Generic, TypeVar
@@ -83,18 +84,19 @@ def test_event_handlers_that_fail_in_one_call_of_qt_are_all_reported(tmp_path: P
         hooks.install()
         report_exceptions()
         T = TypeVar("T")
-        class Failing(QWidget, Generic[T]):
+        class Handlers(object if MIXED else QWidget):
             def moveEvent(self, event): raise ValueError("moved")
             def showEvent(self, event): raise ValueError("shown")
             def paintEvent(self, event): raise ValueError("painted")
             def event(self, event): return super().event(event)
+        class Failing(*((Handlers, QWidget) if MIXED else (Handlers,)), Generic[T]): pass
         window = QWidget()
         children = [Failing[int](window) for _ in range(3)]
         children[0].move(10, 10)
         window.show()
         window.grab()
         print([report.text for report in hooks.take_reports()])
-        """,
+        """.replace("MIXED", str(mixed)),
         tmp_path,
     )
     out, error = run.communicate(timeout=200)

@@ -8,7 +8,7 @@ import pytest
 
 from app.formula.render import picture
 from app.help.glossary import glossary, lookup, tooltip_html, tooltip_text
-from app.help.references_panel import references
+from app.panels.help import references
 from grpo_core.config import PRESETS, Learner, Objective, Optimizer, described
 from grpo_core.shipped import resource
 

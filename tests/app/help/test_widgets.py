@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QObject, Qt, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QLineEdit, QSplitter, QToolTip, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QSplitter, QTextBrowser, QToolTip, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.clock import ManualClock
 from app.help.glossary import glossary, lookup
-from app.help.glossary_panel import GlossaryPanel
 from app.help.hover import DELAY_MS, FocusTip, explain_on_hover
-from app.help.references_panel import Reference, ReferencesPanel, references
+from app.panels.help import GlossaryPanel, Reference, ReferencesPanel, references
 from app.theme.tokens import LIGHT
+from app.workspace.run_handle import RunHandle
+from app.workspace.workspace import Workspace
+from grpo_core import learners
+from grpo_core.config import Settings
 
 
 @pytest.fixture
@@ -95,8 +99,16 @@ def test_explaining_again_replaces_the_term_and_adds_nothing(pair: tuple[QLineEd
 
 
 @pytest.fixture
-def panel(qtbot: QtBot) -> GlossaryPanel:
-    made = GlossaryPanel()
+def workspace(qapp: object, tmp_path: Path) -> Iterator[Workspace]:
+    made = Workspace(Settings(), LIGHT)
+    made.activate(RunHandle(title="Run", origin=learners.origin(Settings()), path=tmp_path / "run.grpo"))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def panel(qtbot: QtBot, workspace: Workspace) -> GlossaryPanel:
+    made = GlossaryPanel(workspace)
     qtbot.addWidget(made)
     made.resize(600, 400)
     made.show()
@@ -130,7 +142,7 @@ def test_related_terms_can_be_followed(panel: GlossaryPanel) -> None:
     for entry in glossary():
         assert panel.show_term(entry.id)
         for other in entry.see:
-            panel.page.see.linkActivated.emit(f"term:{other}")
+            panel.see.linkActivated.emit(f"term:{other}")
             assert panel.term == other
             panel.show_term(entry.id)
 
@@ -142,13 +154,14 @@ def test_sentences_are_shown_as_they_are_written(panel: GlossaryPanel) -> None:
         assert [label.textFormat() for label in labels] == [Qt.TextFormat.PlainText]
 
 
-def test_the_formula_follows_the_look_and_hides_where_there_is_none(panel: GlossaryPanel) -> None:
+def test_the_formula_follows_the_look_and_hides_where_there_is_none(panel: GlossaryPanel, workspace: Workspace) -> None:
     panel.show_term("k3")
-    panel.set_look(LIGHT, 1.5)
-    assert panel.page.formula.isVisible()
-    assert panel.page.formula.factor == 1.5
+    workspace.set_look(LIGHT, 1.5)
+    panel.redraw()
+    assert panel.formula.isVisible()
+    assert panel.formula.factor == 1.5
     panel.show_term("prompt")
-    assert panel.page.formula.isHidden()
+    assert panel.formula.isHidden()
 
 
 class Browser(QObject):
@@ -163,8 +176,8 @@ class Browser(QObject):
         self.opened.append(url.toString())
 
 
-def test_references_are_readable_offline_and_open_on_a_click(qtbot: QtBot) -> None:
-    panel, browser = ReferencesPanel(), Browser()
+def test_references_are_readable_offline_and_open_on_a_click(qtbot: QtBot, workspace: Workspace) -> None:
+    panel, browser = ReferencesPanel(workspace), Browser()
     qtbot.addWidget(panel)
     text = panel.browser.toPlainText()
     for paper in references():
@@ -178,24 +191,26 @@ def test_references_are_readable_offline_and_open_on_a_click(qtbot: QtBot) -> No
     assert browser.opened == ["https://arxiv.org/abs/2402.03300"]
 
 
-def test_without_a_browser_the_address_is_told(qtbot: QtBot) -> None:
-    paper = Reference(
-        id="x", short="X", title="T", authors="A", year=2000, where="W", url="nowhere://x", gist="Says <this> & that."
-    )
-    panel = ReferencesPanel(papers=(paper,))
+def test_without_a_browser_the_address_is_told(qtbot: QtBot, workspace: Workspace) -> None:
+    panel = ReferencesPanel(workspace)
     qtbot.addWidget(panel)
-    assert "Says <this> & that." in panel.browser.toPlainText()
-    with qtbot.waitSignal(panel.refused) as told:
+    with qtbot.waitSignal(workspace.problem) as told:
         panel.open_page(QUrl("relative-nothing:"))
     assert "No browser could be opened" in told.args[0]
 
 
+def test_a_reference_is_shown_as_it_is_written() -> None:
+    paper = Reference(
+        id="x", short="X", title="T", authors="A", year=2000, where="W", url="nowhere://x", gist="Says <this> & that."
+    )
+    browser = QTextBrowser()
+    browser.setHtml(paper.block)
+    assert "Says <this> & that." in browser.toPlainText()
+
+
 @pytest.mark.parametrize(("width", "beside"), [(340, False), (700, True)])
-def test_a_definition_has_room_in_a_narrow_panel_too(qtbot: QtBot, width: int, beside: bool) -> None:
-    panel = GlossaryPanel()
-    qtbot.addWidget(panel)
-    panel.resize(width, 330)
-    panel.show()
+def test_a_definition_has_room_in_a_narrow_panel_too(panel: GlossaryPanel, width: int, beside: bool) -> None:
+    panel.resize(width + 16, 342)
     panel.show_term("clip range")
     split = panel.findChild(QSplitter)
     assert split is not None

@@ -7,6 +7,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
+from app.controllers.first_steps import EXPERIENCES
 from app.examples import TITLES, example
 from app.panel_registry import HOME
 from app.panels.home.panel import HomePanel
@@ -43,8 +44,7 @@ def test_a_picture_opens_its_run_by_mouse_and_by_keyboard(driver: Driver, home: 
 
 
 def test_its_buttons_begin_what_the_first_screen_offers(driver: Driver, home: HomePanel) -> None:
-    offered = driver.program.first_steps.actions
-    assert [button.text() for button in home.begin] == [action.text for action in offered]
+    assert [button.text() for button in home.begin] == [one.name for one in EXPERIENCES]
     QTest.mouseClick(home.begin[0], Qt.MouseButton.LeftButton)
     assert driver.program.first_steps.playing is not None
 

@@ -17,7 +17,7 @@ from app.panel_registry import POLICY_BARS, TRAINING_HISTORY
 from app.panels.history_chart import NATS, OTHER, UNIT, HistoryChart
 from app.panels.training_history import PLOT_HEIGHT
 from app.panels.trials_row import COLUMNS
-from app.plotting.ghost_lines import GhostLines
+from app.plotting.items import GhostLines
 from grpo_core.experiments.repeats import SERIES
 from grpo_core.metrics import METRICS
 from tests.app.conftest import Driver

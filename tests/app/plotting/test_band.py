@@ -8,7 +8,7 @@ from PySide6.QtGui import QColor, QImage
 from pytestqt.qtbot import QtBot
 
 from app.plotting.axis import Scale
-from app.plotting.band import MOST, Ribbon
+from app.plotting.items import MOST, Ribbon
 from app.plotting.plot import Plot
 from app.plotting.pyramid import Pyramid
 from app.theme.tokens import DARK, LIGHT, Theme

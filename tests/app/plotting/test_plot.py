@@ -60,7 +60,7 @@ def test_a_frame_without_news_draws_nothing_anew(qtbot: QtBot) -> None:
     drawn = plot.curves[0].xs
     plot.refresh()
     assert plot.curves[0].xs is drawn
-    plot.curves[0].series.append(50.0)
+    plot.curves[0].series.extend(np.array([50.0]))
     plot.refresh()
     assert len(plot.curves[0].xs) == 51
 
@@ -73,7 +73,7 @@ def test_a_long_run_is_thinned_to_two_points_a_pixel(qtbot: QtBot) -> None:
 def test_the_x_axis_holds_while_the_run_grows_within_it(qtbot: QtBot) -> None:
     plot = history(qtbot, np.zeros(41))
     before = plot.view_box.viewRange()[0]
-    plot.curves[0].series.append(0.0)
+    plot.curves[0].series.extend(np.array([0.0]))
     plot.refresh()
     assert plot.view_box.viewRange()[0] == before
     plot.curves[0].series.extend(np.zeros(200))
@@ -85,10 +85,10 @@ def test_the_x_axis_holds_while_the_run_grows_within_it(qtbot: QtBot) -> None:
 def test_what_an_empty_plot_shows_binds_no_data(qtbot: QtBot, first: int) -> None:
     plot = history(qtbot, np.zeros(0))
     for value in 0.3 + 0.1 * np.arange(first):
-        plot.curves[0].series.append(value)
+        plot.curves[0].series.extend(np.array([value]))
     plot.refresh()
     for value in 0.3 + 0.1 * np.arange(first, 6):
-        plot.curves[0].series.append(value)
+        plot.curves[0].series.extend(np.array([value]))
         plot.refresh()
     (left, right), _ = plot.view_box.viewRange()
     assert (left, right) == (1, 6), "however many updates the first frame had"
@@ -249,7 +249,7 @@ def test_two_thousand_frames_make_no_widgets_and_no_items(qtbot: QtBot, qapp: QA
     widgets, items = len(qapp.allWidgets()), len(plot.scene().items())
     for n in range(2000):
         for curve in plot.curves:
-            curve.series.append(float(n % 7))
+            curve.series.extend(np.array([float(n % 7)]))
         plot.set_cursor(n)
         plot.refresh()
     qapp.processEvents()

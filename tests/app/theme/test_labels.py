@@ -23,7 +23,7 @@ from tests.app.conftest import Driver
 APP = Path(__file__).parents[3] / "app"
 CASES = sorted(path for path in APP.rglob("*.py") if path.name != "labels.py")
 TIPS = {"plain_tip", "wrapped_tip", "rich_tip"}
-HTML_VIEWS = {"help/references_panel.py", "teaching/lessons/interactives/reported.py"}
+HTML_VIEWS = {"panels/help.py", "teaching/lessons/interactives/reported.py"}
 """Views with the program's own pages, which escape everything that they put into their HTML."""
 IMAGE = '<img src="file:///etc/hostname">'
 

@@ -13,8 +13,7 @@ from PySide6.QtWidgets import QApplication
 from app.panel_registry import EXPLAIN, TOKEN_INSPECTOR
 from app.panels.explain import ExplainPanel
 from app.panels.tokens.panel import TokenInspectorPanel
-from app.window.explain_homes import ExplainHomes
-from app.window.explain_sheet import placed
+from app.window.explain_homes import ExplainHomes, placed
 from grpo_core.explain import Quantity
 from tests.app.conftest import Driver
 from tests.core.lm_steps import lm_run

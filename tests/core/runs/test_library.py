@@ -10,7 +10,7 @@ import pytest
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
 from grpo_core.metrics import metrics
-from grpo_core.runs.library import Lineage, entries, find, new_path, remove, surplus
+from grpo_core.runs.library import Lineage, entries, find, free_name, new_path, remove, surplus
 from grpo_core.runs.run_file import RunReader, RunWriter
 from tests.core.steps import random_origin, random_step, random_steps, same
 
@@ -34,6 +34,14 @@ def test_names_sort_by_time_are_readable_and_never_collide(tmp_path: Path) -> No
     first.touch()
     assert new_path(folder, "Single peak at 7", now=1e9).name.endswith(" Single peak at 7 2.grpo")
     assert first.name < new_path(folder, "A", now=1e9 + 60).name
+
+
+def test_a_number_follows_the_name_of_a_folder_and_precedes_the_suffix_of_a_file(tmp_path: Path) -> None:
+    taken = tmp_path / "at 1.5"
+    assert free_name(taken) == free_name(taken, folder=True) == taken
+    taken.mkdir()
+    assert free_name(taken, folder=True).name == "at 1.5 2"
+    assert free_name(taken).name == "at 1 2.5"
 
 
 @pytest.mark.parametrize(

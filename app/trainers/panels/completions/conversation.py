@@ -246,8 +246,8 @@ def _who(rows: Sequence[int]) -> str:
 class MaskLegend(RichLabel):
     """A legend of the styles for what the loss counts."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent=parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setAccessibleName(tr("Legend: {looks}").format(looks=listed(words for _, words in LEGEND)))
 
     def show_look(self, theme: Theme, scale: float) -> None:

@@ -25,8 +25,8 @@ from app.trainers.panels.completions.prompts import PROMPTS, PROMPTS_KEPT, Promp
 from app.trainers.panels.completions.rows import COLUMNS, FILTERED, KEYS, Batch, Filter, batch_of, filled
 from app.trainers.recorded_run import RecordedRun
 from app.widgets.calm import CalmBox
+from app.widgets.combo import toggle
 from app.widgets.panel import Panel
-from app.widgets.toggle import toggle
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.errors import RunFileError

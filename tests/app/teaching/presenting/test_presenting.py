@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 from app.settings.preferences import load_preferences
 from app.teaching.presenting import screens
 from app.trainers.recorded_run import RecordedRun
-from app.window.saved_docks import put_back
+from app.window.docks import put_back
 from app.workspace.cursor import Stage
 from tests.app.conftest import Driver, make, take_down
 from tests.app.stories.hands import panel, press

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PySide6.QtWidgets import QInputDialog
 
-from app.commands.table import all_commands
+from app.application import all_commands
 from app.jobs.runner import Runner
 from app.panel_registry import PANELS, TRAINING_HISTORY
 from app.panels.controls.recorded import RecordedSettings
