@@ -51,7 +51,7 @@ def write_papers(lessons: Sequence[Lesson], pages: Path | None, answers: Path | 
     from app.export import files
     from app.export.stage import application
     from app.teaching.export import handout
-    from app.teaching.export.lesson_walk import walked_answers
+    from app.teaching.export.lesson_stage import walked_answers
 
     with application():
         if pages is not None:

@@ -81,7 +81,7 @@ def _gift(options: argparse.Namespace) -> int:
     draw_offscreen()
     from app.panel_registry import lesson_panels
     from app.teaching.export.gift import gift
-    from app.teaching.export.lesson_walk import walked
+    from app.teaching.export.lesson_stage import walked
     from app.teaching.lessons.catalogue import lessons
     from app.teaching.lessons.own import lesson_called
 
@@ -109,7 +109,7 @@ def _course(options: argparse.Namespace) -> int:
     refuse_existing(asked, options.force)
     draw_offscreen()
     from app.teaching.export.handout_command import write_papers
-    from app.teaching.lessons.course import COURSE, SLOTS, plan, write_course
+    from app.teaching.lessons.catalogue import COURSE, SLOTS, plan, write_course
     from app.teaching.lessons.own import lesson_called
 
     if options.lesson and options.minutes is not None:

@@ -1,7 +1,8 @@
-"""The available lessons: the shipped files, validated against the names that lessons can use."""
+"""The available lessons: the shipped files, validated against the names that lessons can use, and courses of them."""
 
 from __future__ import annotations
 
+import time
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from app.examples import EXAMPLES
 from app.help.glossary import glossary
 from app.resources import resource
 from grpo_core.errors import GrpoError
+from grpo_core.runs.session import Manifest, save_session
 from grpo_core.teaching.lessons import Lesson, LessonError, Vocabulary, load_lesson, nearest
 from grpo_core.text import tr
 
@@ -134,3 +136,44 @@ def find_lesson(known: Sequence[Lesson], name: str) -> Lesson | None:
     wanted = name.strip().casefold()
     number = int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 9 else None
     return next((lesson for lesson in known if lesson.id.casefold() == wanted or lesson.number == number), None)
+
+
+COURSE = ("build_group", "same_rewards", "clipping", "reward_hacking")
+"""Lessons of the 45-minute course: what a reward means in a group, silent groups, clipping, and a fooled checker."""
+SLOTS = {
+    30: COURSE[:2],
+    60: (*COURSE, "three_knobs"),
+    90: ("one_update", *COURSE[:2], "group_size", *COURSE[2:], "three_knobs"),
+}
+"""Lessons for a slot of so many minutes, with at least a tenth of it left for questions."""
+
+
+def plan(lessons: Sequence[Lesson], slot: int | None = None) -> str:
+    """Return the speaker's plan: the start time, question and duration of each lesson, taken from its notes, and what
+    remains of a ``slot`` in minutes.
+    """
+    lines, begun = [], 0.0
+    for lesson in lessons:
+        lines.append(
+            tr("{begun:g} min: lesson {number}, {title} ({minutes:g} min)").format(
+                begun=begun, number=lesson.number, title=lesson.title, minutes=lesson.minutes
+            )
+        )
+        begun += lesson.minutes
+    end = tr("{begun:g} min: the end") if slot is None else tr("{begun:g} min: the end, {left:g} min for questions")
+    return "\n".join([*lines, end.format(begun=begun, left=(slot or 0) - begun)])
+
+
+def write_course(path: Path, lessons: Sequence[Lesson], slot: int | None = None) -> None:
+    """Write a session that opens the first of ``lessons`` and then the rest in order, with a plan for the speaker.
+
+    Raises:
+        GrpoError: the file cannot be written; the message says why.
+    """
+    manifest = Manifest(
+        lesson=lessons[0].id,
+        course=tuple(lesson.id for lesson in lessons),
+        notes=plan(lessons, slot),
+        created=time.time(),
+    )
+    save_session(path, manifest, [])

@@ -8,13 +8,10 @@ from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QWidget
 
 from app.boxes import across, down, plain_scroll_area
 from app.clock import Timer
-from app.teaching.lessons.bar import LessonBar
-from app.teaching.lessons.ending import Ending, homework_button
-from app.teaching.lessons.knobs import Knobs
+from app.teaching.lessons.page_parts import Ending, Knobs, LessonBar, LessonText, homework_button
 from app.teaching.lessons.picture import LessonPicture
 from app.teaching.lessons.player import LessonPlayer
 from app.teaching.lessons.prediction import Placed, PredictionBox
-from app.teaching.lessons.text import LessonText
 from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace

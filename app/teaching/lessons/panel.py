@@ -9,8 +9,7 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QStackedLayout, QWidget
 
 from app.boxes import down
-from app.teaching.lessons.catalogue import Broken, lessons
-from app.teaching.lessons.course import COURSE
+from app.teaching.lessons.catalogue import COURSE, Broken, lessons
 from app.teaching.lessons.listing import HEADING, LessonList, by_subject, lines
 from app.teaching.lessons.own import own_lessons
 from app.teaching.lessons.page import LessonPage

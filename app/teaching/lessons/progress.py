@@ -13,7 +13,7 @@ from typing import Any
 from app.settings.files import reason, write_atomically, write_or_say
 from grpo_core.csv_file import CsvWriter
 from grpo_core.regular_file import write_whole
-from grpo_core.teaching.homework import cell_of
+from grpo_core.teaching.homework.table import cell_of
 from grpo_core.text import tr
 
 LARGEST = 10_000_000

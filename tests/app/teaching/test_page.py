@@ -24,10 +24,10 @@ from app.plotting.numbers import full, shown
 from app.resources import resource
 from app.teaching.export.page.document import LARGEST, document, html_page
 from app.teaching.export.page.explained import Explained, ShownUpdate
-from app.teaching.export.page.knob_sweep import SEEDS, knob_sweeps
 from app.teaching.export.page.lesson_page import lesson_page, walk_through
 from app.teaching.export.page.markup import MATHML, MATHML_ATTRIBUTES, element, escaped, formula
 from app.teaching.export.page.run_page import run_page
+from app.teaching.export.page.sweep import SEEDS, knob_sweeps
 from app.teaching.export.page.update import update_section
 from app.teaching.export.page_command import main
 from app.teaching.lessons.catalogue import lessons

@@ -15,8 +15,8 @@ from app.plotting.numbers import share as percent
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
-from app.teaching.lessons.interactives.bar_pictures import distribution, histogram, summary_of
 from app.teaching.lessons.interactives.base import Interactive
+from app.teaching.lessons.interactives.pictures import distribution, histogram, summary_of
 from app.workspace.view import View
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError

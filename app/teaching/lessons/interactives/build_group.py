@@ -13,8 +13,8 @@ from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import shown
 from app.plotting.ranges import round_step
-from app.teaching.lessons.interactives.bar_pictures import signed_bars
 from app.teaching.lessons.interactives.base import Interactive
+from app.teaching.lessons.interactives.pictures import signed_bars
 from app.theme.labels import Label
 from app.workspace.view import View
 from grpo_core.advantages import advantages, equal_rewards

@@ -14,8 +14,8 @@ from app.plotting.line_data import Line
 from app.plotting.numbers import shown
 from app.teaching.lessons.interactives.base import pages
 from app.teaching.lessons.interactives.group_tokens import GroupTokens, first_and_rest
-from app.teaching.lessons.interactives.line_pictures import over_updates
 from app.teaching.lessons.interactives.many_runs import ManyRuns
+from app.teaching.lessons.interactives.pictures import over_updates
 from app.workspace.step_view import StepView
 from app.workspace.view import View
 from grpo_core.config import Settings

@@ -16,8 +16,8 @@ from app.plotting.numbers import shown, signed
 from app.plotting.table_model import Column, Marked
 from app.plotting.table_twin import TableTwin
 from app.teaching.lessons.interactives.family_list import FamilyList
-from app.teaching.lessons.interactives.line_pictures import over_updates
 from app.teaching.lessons.interactives.many_runs import ManyRuns
+from app.teaching.lessons.interactives.pictures import over_updates
 from app.theme.labels import Label
 from app.workspace.view import View
 from grpo_core.baselines import BASELINES

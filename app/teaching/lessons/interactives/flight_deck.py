@@ -20,9 +20,9 @@ from app.plotting.numbers import shown
 from app.plotting.plot import Plot
 from app.plotting.pyramid import Pyramid
 from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.interactives.bar_pictures import compared
 from app.teaching.lessons.interactives.base import pages
 from app.teaching.lessons.interactives.many_runs import ManyRuns
+from app.teaching.lessons.interactives.pictures import compared
 from app.theme.labels import Label
 from app.theme.tokens import Theme
 from app.workspace.view import View

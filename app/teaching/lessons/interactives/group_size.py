@@ -20,9 +20,9 @@ from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import share as percent
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.interactives.bar_pictures import Spans, compared
 from app.teaching.lessons.interactives.base import pages
 from app.teaching.lessons.interactives.many_runs import ManyRuns
+from app.teaching.lessons.interactives.pictures import Spans, compared
 from app.theme.labels import plain_tip
 from app.workspace.view import View
 from grpo_core.config import Settings

@@ -9,7 +9,9 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from app.boxes import down
+from app.formula.formula_label import FormulaLabel
 from app.theme.labels import Label
+from app.theme.tokens import Theme
 from app.token_grid.cells import Note
 from app.token_grid.grid import TokenGrid, TokenRows
 from app.token_grid.legend import TintLegend
@@ -19,7 +21,7 @@ from app.token_grid.tints import TINTS, Tint
 from app.workspace.step_view import StepView, advantage_of
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
-from grpo_core.explain import Quantity
+from grpo_core.explain import Node, Quantity
 from grpo_core.reductions import REDUCTIONS
 from grpo_core.text import tr
 from grpo_core.texts import prompt_text
@@ -193,3 +195,25 @@ def judged(view: StepView, group: int, tint: Tint, values: np.ndarray | None) ->
         for row, words in zip(rows.index, rows.texts, strict=True)
     ]
     return replace(rows, texts=texts, notes=notes)
+
+
+class Explained(QWidget):
+    """The name and the formula of an explained number.
+
+    Attributes:
+        general, values: its formula in symbols, and with numbers.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.name, self.general, self.values = Label(name="section"), FormulaLabel(), FormulaLabel()
+        down(self.name, self.general, self.values, on=self, margins=0, spacing=8)
+
+    def show_node(self, node: Node | None, theme: Theme, scale: float) -> None:
+        """Show the number of ``node``, or nothing if it is None."""
+        for label in (self.general, self.values):
+            label.setVisible(node is not None and bool(node.latex))
+        self.name.setText("" if node is None else f"{node.title[:1].upper()}{node.title[1:]}")
+        if node is not None and node.latex:
+            self.general.show_latex(node.latex, theme, scale)
+            self.values.show_latex(node.latex_values, theme, scale)

@@ -15,9 +15,15 @@ from app.plotting.bar_data import BarSeries
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line
 from app.plotting.numbers import shown
-from app.teaching.lessons.interactives.bar_pictures import FRAME, STEPS, compared, distribution, summary_of
 from app.teaching.lessons.interactives.base import Interactive, pages
-from app.teaching.lessons.interactives.line_pictures import running_means
+from app.teaching.lessons.interactives.pictures import (
+    FRAME,
+    STEPS,
+    compared,
+    distribution,
+    running_means,
+    summary_of,
+)
 from app.teaching.lessons.readable import readable
 from app.theme.labels import Label
 from app.workspace.view import View

@@ -15,7 +15,7 @@ from app.plotting.numbers import shown
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.teaching.lessons.interactives.base import Interactive
-from app.teaching.lessons.interactives.explained import Explained
+from app.teaching.lessons.interactives.group_tokens import Explained
 from app.theme.labels import Label
 from app.workspace.view import View
 from grpo_core import recompute

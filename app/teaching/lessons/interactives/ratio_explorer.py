@@ -13,7 +13,8 @@ from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
 from app.plotting.legend import Entry
 from app.plotting.numbers import shown
-from app.teaching.lessons.interactives.bar_pictures import (
+from app.teaching.lessons.interactives.base import Interactive
+from app.teaching.lessons.interactives.pictures import (
     FRAME,
     LEAST_POWERS,
     STEPS,
@@ -22,7 +23,6 @@ from app.teaching.lessons.interactives.bar_pictures import (
     ratio_bars,
     summary_of,
 )
-from app.teaching.lessons.interactives.base import Interactive
 from app.teaching.lessons.readable import readable
 from app.workspace.view import View
 from grpo_core.config import Objective

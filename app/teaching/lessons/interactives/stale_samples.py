@@ -12,9 +12,9 @@ from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import share as percent
 from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.interactives.bar_pictures import FRAME, compared, distribution
 from app.teaching.lessons.interactives.base import pages
 from app.teaching.lessons.interactives.many_runs import ManyRuns
+from app.teaching.lessons.interactives.pictures import FRAME, compared, distribution
 from app.workspace.view import View
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble

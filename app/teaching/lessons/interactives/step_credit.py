@@ -15,8 +15,8 @@ from app.plotting.line_data import Line
 from app.plotting.numbers import shown
 from app.teaching.lessons.interactives.base import pages
 from app.teaching.lessons.interactives.group_tokens import GroupTokens
-from app.teaching.lessons.interactives.line_pictures import over_updates
 from app.teaching.lessons.interactives.many_runs import ManyRuns
+from app.teaching.lessons.interactives.pictures import over_updates
 from app.workspace.view import View
 from grpo_core.config import Settings
 from grpo_core.teaching.lessons import Offer

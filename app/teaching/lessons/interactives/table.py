@@ -22,15 +22,14 @@ from app.teaching.lessons.interactives.kl_explorer import KlExplorer
 from app.teaching.lessons.interactives.memory_bill import MemoryBill
 from app.teaching.lessons.interactives.one_update import OneUpdate
 from app.teaching.lessons.interactives.pass_at_k import PassAtK
-from app.teaching.lessons.interactives.pretrained import Pretrained
 from app.teaching.lessons.interactives.ratio_explorer import RatioExplorer
 from app.teaching.lessons.interactives.reported import Reported
+from app.teaching.lessons.interactives.sampled_answers import Pretrained, WhoseWords
 from app.teaching.lessons.interactives.stale_samples import StaleSamples
 from app.teaching.lessons.interactives.step_credit import StepCredit
 from app.teaching.lessons.interactives.sweet_spot import SweetSpot
 from app.teaching.lessons.interactives.temperature import Temperature
 from app.teaching.lessons.interactives.token_loss import TokenLoss
-from app.teaching.lessons.interactives.whose_words import WhoseWords
 from grpo_core.metrics import METRICS
 
 INTERACTIVES: dict[str, type[Interactive]] = {

@@ -10,8 +10,7 @@ from app.boxes import across, down
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
 from app.teaching.lessons.interactives.base import Interactive
-from app.teaching.lessons.interactives.explained import Explained
-from app.teaching.lessons.interactives.group_tokens import GroupTokens, of_token
+from app.teaching.lessons.interactives.group_tokens import Explained, GroupTokens, of_token
 from app.workspace.view import View
 from grpo_core.explain import Numbers, explain_from
 from grpo_core.teaching.lessons import Offer

@@ -11,9 +11,9 @@ from app.clock import ManualClock
 from app.plotting.axis import Scale
 from app.plotting.bar_data import BarPicture, BarSeries, Lane
 from app.plotting.line_data import Line, LinePicture
-from app.teaching.lessons.ending import result_of
 from app.teaching.lessons.inputs import Value
 from app.teaching.lessons.interactives.climb import Climb
+from app.teaching.lessons.page_parts import result_of
 from app.teaching.lessons.picture import between_bars, between_lines
 from app.teaching.lessons.prediction import Placed
 from app.teaching.lessons.reveal import CHANGE_SECONDS, FILM_SECONDS, Reveal

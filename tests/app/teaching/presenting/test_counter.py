@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 from app.plotting.bar_chart import BarChart
 from app.plotting.plot import Plot
 from app.teaching.presenting import screens
-from app.teaching.presenting.counter import seen_controls
+from app.teaching.presenting.overlays import seen_controls
 from app.widgets.panel import in_window
 from app.workspace.cursor import Stage
 from tests.app.conftest import Driver
