@@ -1,4 +1,4 @@
-"""A lesson offscreen: the player, the page and the panels of a lesson without a window, and a walk through its steps."""
+"""A lesson offscreen: player, page and panels of a lesson without a window, and a walk through its steps."""
 
 from __future__ import annotations
 

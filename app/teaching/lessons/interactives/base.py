@@ -174,6 +174,10 @@ class Interactive(QWidget):
         for chart in self.findChildren(BarChart):
             chart.on_paper = True
 
+    def seeds(self, count: int) -> tuple[int, ...]:
+        """Return ``count`` seeds that no other :attr:`block` has: 0 to ``count`` − 1 in class."""
+        return tuple(range(self.block * count, (self.block + 1) * count))
+
     # -- building ------------------------------------------------------------------------------------------------------
 
     def lay_out(self, *parts: QWidget | QLayout | tuple[QWidget | QLayout, int], spacing: int = 4) -> None:

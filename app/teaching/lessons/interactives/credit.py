@@ -34,7 +34,7 @@ SHOWS = ("plain", "push", "ledger", "critic", "lengths")
 """Views: plain tokens, tokens tinted by push, the calculation of the push, a comparison with a critic, and lengths."""
 
 
-class Credit(ManyRuns[tuple[Settings], Lengths]):
+class Credit(ManyRuns[tuple[Settings, tuple[int, ...]], Lengths]):
     """The group of the selected completion, right answers first, or the lengths to which many runs converge."""
 
     job = "lengths"
@@ -55,17 +55,17 @@ class Credit(ManyRuns[tuple[Settings], Lengths]):
 
     @property
     def lengths(self) -> Lengths | None:
-        return self.latest((self.settings,))
+        return self.latest((self.settings, self.seeds(SEEDS)))
 
-    def keys(self, settings: Settings) -> Sequence[tuple[Settings]]:
-        return [(settings,)]
+    def keys(self, settings: Settings) -> Sequence[tuple[Settings, tuple[int, ...]]]:
+        return [(settings, self.seeds(SEEDS))]
 
     def waiting(self) -> str:
         return plural(
             "{seeds} run of {updates} updates is being computed…",
             "{seeds} runs of {updates} updates are being computed…",
-            len(SEEDS),
-        ).format(seeds=len(SEEDS), updates=UPDATES)
+            SEEDS,
+        ).format(seeds=SEEDS, updates=UPDATES)
 
     def _draw(self, view: View) -> str:
         what = self.shows
@@ -73,7 +73,7 @@ class Credit(ManyRuns[tuple[Settings], Lengths]):
         if what != "lengths":
             self.tokens.show_group(view, what)
             return ""
-        self.train(view.wanted.replace({"seed": self.block}))
+        self.train(view.wanted.replace({"seed": 0}))
         found = self.lengths
         runs = {} if found is None else {line.name: getattr(found, line.name) for line in LENGTHS}
         axis = Scale(label=tr("tokens"), low=1)
@@ -88,8 +88,8 @@ class Credit(ManyRuns[tuple[Settings], Lengths]):
             )
             for name, line in self.plot.lines.items()
         ]
-        return plural("Median of {seeds} run: {ends}.", "Median of {seeds} runs: {ends}.", len(SEEDS)).format(
-            seeds=len(SEEDS), ends=listed(ends)
+        return plural("Median of {seeds} run: {ends}.", "Median of {seeds} runs: {ends}.", SEEDS).format(
+            seeds=SEEDS, ends=listed(ends)
         )
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:

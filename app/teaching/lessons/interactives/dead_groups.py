@@ -27,7 +27,6 @@ from grpo_core.bandit.simulate import updates
 from grpo_core.config import Settings
 from grpo_core.record import Step
 from grpo_core.teaching.lessons import Offer
-from grpo_core.teaching.lessons.experiments.seeds import block_of_seeds
 from grpo_core.teaching.lessons.theory import bias_of, dead_share
 from grpo_core.text import plural, tr
 
@@ -44,10 +43,10 @@ def first_update(settings: Settings) -> Step:
 
 
 @lru_cache(maxsize=64)
-def counted(settings: Settings, block: int) -> tuple[int, int]:
-    """Return the number of dead groups and of all groups in the first update, summed over a block of seeds."""
-    done = next(updates(settings, block_of_seeds(block, SEEDS)))
-    dead = equal_rewards(done.batch.rewards.reshape(SEEDS, -1, settings.learner.group_size))
+def counted(settings: Settings, seeds: tuple[int, ...]) -> tuple[int, int]:
+    """Return the number of dead groups and of all groups in the first update, summed over some seeds."""
+    done = next(updates(settings, seeds))
+    dead = equal_rewards(done.batch.rewards.reshape(len(seeds), -1, settings.learner.group_size))
     return int(dead.sum()), dead.size
 
 
@@ -102,7 +101,7 @@ class DeadGroups(Interactive):
     def _draw(self, view: View) -> str:
         self._base = view.run.origin.settings
         step, chance, size = first_update(self.settings), chance_of(self.settings), self.settings.learner.group_size
-        drawn, (dead, groups) = recompute.dead_groups(step), counted(self.settings, self.block)
+        drawn, (dead, groups) = recompute.dead_groups(step), counted(self.settings, self.seeds(SEEDS))
         self.tiles.show_groups(recompute.grouped(step, step.rewards) > 0.5, drawn, view.theme)
         with QSignalBlocker(self.slider):
             self.slider.setValue(round(100 * chance))
@@ -130,7 +129,7 @@ class DeadGroups(Interactive):
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         def dead(settings: Settings) -> float:
-            found, groups = counted(settings, self.block)
+            found, groups = counted(settings, self.seeds(SEEDS))
             return found / groups
 
         return {

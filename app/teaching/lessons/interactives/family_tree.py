@@ -77,7 +77,7 @@ CROWDED = 1.6
 """Minimum scale at which the sentence about a member's idea is omitted."""
 
 
-class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
+class FamilyTree(ManyRuns[tuple[str, Settings, tuple[int, ...]], Compared]):
     """The tree, and next to it the runs of the selected member and its parent, and the switches that differ.
 
     In the state, ``member`` is the selected one, ``all`` is whether to show more than :data:`FEW`, and ``names`` are
@@ -123,7 +123,7 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
 
     @property
     def result(self) -> Compared | None:
-        return self.latest((self.member.name, self.settings))
+        return self.latest(self.keys(self.settings)[0])
 
     @property
     def _left(self) -> int:
@@ -131,8 +131,9 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
         turned = len(self.result.turned) if self.result is not None else -1
         return len(switches(self.member, self.settings)) - turned
 
-    def keys(self, settings: Settings) -> Sequence[tuple[str, Settings]]:
-        return [(self.member.name, settings)]
+    def keys(self, settings: Settings) -> Sequence[tuple[str, Settings, tuple[int, ...]]]:
+        """Return the key of the selected member, whose seeds begin with that of the lesson's run."""
+        return [(self.member.name, settings, tuple(range(settings.seed, settings.seed + SEEDS)))]
 
     def waiting(self) -> str:
         before = forebear(self.member)

@@ -105,8 +105,8 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
         return plural(
             "{seeds} seed each: {done} of {all} remedies tried…",
             "{seeds} seeds each: {done} of {all} remedies tried…",
-            len(SEEDS),
-        ).format(seeds=len(SEEDS), done=max(len(self.runs) - 1, 0), all=len(REMEDIES))
+            SEEDS,
+        ).format(seeds=SEEDS, done=max(len(self.runs) - 1, 0), all=len(REMEDIES))
 
     def _draw(self, view: View) -> str:
         self.train(view.wanted)
@@ -128,9 +128,9 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
         return plural(
             "Right answers over {seeds} seed: {ill} as it is, {treated} with “{remedy}” put right.",
             "Right answers over {seeds} seeds: {ill} as it is, {treated} with “{remedy}” put right.",
-            len(SEEDS),
+            SEEDS,
         ).format(
-            seeds=len(SEEDS),
+            seeds=SEEDS,
             ill=shown(self._mean(""), 2),
             treated=shown(self._mean(name), 2),
             remedy=REMEDIES[name].cause,
@@ -162,7 +162,7 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
             return
         yield "", audits(settings, right)
         if treat:
-            yield from self.workspace.jobs.results("checkup", settings.replace({"seed": self.block}), right, poll=poll)
+            yield from self.workspace.jobs.results("checkup", settings, right, self.seeds(SEEDS), poll=poll)
 
 
 class Dials(QWidget):

@@ -61,8 +61,8 @@ PICTURES = {
 """Title, vertical axis and series of each picture."""
 
 
-Key = tuple[Settings, str]
-"""Key of runs: their settings and the budget."""
+Key = tuple[Settings, str, tuple[int, ...]]
+"""Key of runs: their settings, the budget, and the seeds."""
 
 
 @lru_cache(maxsize=1)
@@ -122,21 +122,21 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
 
     def runs(self, kind: str) -> dict[int, Ensemble]:
         """Return the runs so far under a budget, by group size."""
-        return dict(self.results((self.settings, kind)))
+        return dict(self.results((self.settings, kind, self.seeds(SEEDS))))
 
     def keys(self, settings: Settings) -> Sequence[Key]:
-        return [(settings, kind) for kind in self._kinds]
+        return [(settings, kind, self.seeds(SEEDS)) for kind in self._kinds]
 
     def waiting(self) -> str:
         return plural(
             "{count} run at each group size: {done} of {sizes} sizes done…",
             "{count} runs at each group size: {done} of {sizes} sizes done…",
-            len(SEEDS),
-        ).format(count=len(SEEDS), done=len(self.results(self.coming) if self.coming else ()), sizes=len(SIZES))
+            SEEDS,
+        ).format(count=SEEDS, done=len(self.results(self.coming) if self.coming else ()), sizes=len(SIZES))
 
     def _draw(self, view: View) -> str:
         # the experiment sets both itself
-        self.train(view.wanted.replace({"seed": self.block, "learner.group_size": SIZES[0]}))
+        self.train(view.wanted.replace({"seed": 0, "learner.group_size": SIZES[0]}))
         for kind, button in self.buttons.items():
             button.setChecked(kind in self._kinds)
         self._stack.setCurrentWidget(self.twins[self.shows])

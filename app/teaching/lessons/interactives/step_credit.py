@@ -32,8 +32,8 @@ LINES = {
 }
 
 
-Key = tuple[Settings, str, int]
-"""Key of runs: their settings, the kind of credit, and the number of updates."""
+Key = tuple[Settings, str, int, tuple[int, ...]]
+"""Key of runs: their settings, the kind of credit, the number of updates, and the seeds."""
 
 
 class StepCredit(ManyRuns[Key, ChainProgress]):
@@ -65,23 +65,25 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
         self._updates = self.state["updates"] if 0 < self.state["updates"] <= 1000 else 100
 
     def keys(self, settings: Settings) -> Sequence[Key]:
-        return [(settings, lane, self._updates) for lane in self._lanes]
+        return [(settings, lane, self._updates, self.seeds(SEEDS)) for lane in self._lanes]
 
     def computed(self, key: Key, poll: Poll) -> Iterator[ChainProgress]:
         """Yield the training progress, or raise an error if the task has no rewards for steps."""
-        settings, lane, updates = key
-        return self.workspace.jobs.results("chain", settings.replace({"objective.credit": lane}), updates, poll=poll)
+        settings, lane, updates, seeds = key
+        return self.workspace.jobs.results(
+            "chain", settings.replace({"objective.credit": lane}), updates, seeds, poll=poll
+        )
 
     def course(self, lane: str) -> ChainProgress | None:
         """Return the training progress computed so far for all seeds under one kind of credit, or None."""
-        return self.latest((self.settings, lane, self._updates))
+        return self.latest((self.settings, lane, self._updates, self.seeds(SEEDS)))
 
     def waiting(self) -> str:
         return plural(
             "{seeds} run of {updates} updates is being computed…",
             "{seeds} runs of {updates} updates are being computed…",
-            len(SEEDS),
-        ).format(seeds=len(SEEDS), updates=self._updates)
+            SEEDS,
+        ).format(seeds=SEEDS, updates=self._updates)
 
     def _draw(self, view: View) -> str:
         self._stack.setCurrentIndex(SHOWS.index(self.shows))
@@ -93,9 +95,7 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
         return self._sentence(self.shows)
 
     def _draw_runs(self, view: View, what: str) -> None:
-        self.train(
-            view.wanted.replace({"seed": self.block, "objective.credit": "outcome"})
-        )  # both are set for each lane
+        self.train(view.wanted.replace({"seed": 0, "objective.credit": "outcome"}))  # both are set for each lane
         runs = {lane: course.right for lane in self._lanes if (course := self.course(lane)) is not None}
         process = self.course("process")
         if what == "faulty" and process is not None:
@@ -115,12 +115,12 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
             return plural(
                 "Updates until nine out of ten decisions are right, median of {seeds} run: {ends}.",
                 "Updates until nine out of ten decisions are right, median of {seeds} runs: {ends}.",
-                len(SEEDS),
-            ).format(seeds=len(SEEDS), ends=listed(ends))
+                SEEDS,
+            ).format(seeds=SEEDS, ends=listed(ends))
         ends = [f"{LINES[name].label} {line.y[-1]:.2f}" for name, line in self.plots[what].lines.items()]
         return plural(
-            "At the end, median of {seeds} run: {ends}.", "At the end, median of {seeds} runs: {ends}.", len(SEEDS)
-        ).format(seeds=len(SEEDS), ends=listed(ends))
+            "At the end, median of {seeds} run: {ends}.", "At the end, median of {seeds} runs: {ends}.", SEEDS
+        ).format(seeds=SEEDS, ends=listed(ends))
 
     def _needed(self, lane: str) -> float:
         course = self.course(lane)

@@ -24,7 +24,6 @@ from grpo_core import learners
 from grpo_core.config import Settings
 from grpo_core.metrics import metrics
 from grpo_core.teaching.lessons import Offer
-from grpo_core.teaching.lessons.experiments.seeds import block_of_seeds
 from grpo_core.teaching.lessons.theory import bias_of
 from grpo_core.text import tr
 
@@ -73,10 +72,9 @@ class SweetSpot(ManyRuns[Settings, float]):
 
     def computed(self, key: Settings, poll: Poll) -> Iterator[float]:
         """Yield the gradient norm at each chance of a right answer, averaged over the first batches of ``SEEDS``."""
-        seeds = block_of_seeds(key.seed, SEEDS)
         for chance in CHANCES:
             poll()
-            yield float(np.mean([push(at_chance(key, chance).replace({"seed": seed})) for seed in seeds]))
+            yield float(np.mean([push(at_chance(key, chance).replace({"seed": seed})) for seed in self.seeds(SEEDS)]))
 
     @property
     def ready(self) -> bool:

@@ -11,11 +11,11 @@ from grpo_core.bandit.simulate import never
 from grpo_core.bandit.tasks import Task, right_actions, task
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
-from grpo_core.teaching.lessons.experiments.seeds import block_of_seeds, courses
+from grpo_core.teaching.lessons.experiments.seeds import courses
 from grpo_core.text import tr
 
 CREDITS = ("outcome", "process")
-SEEDS = tuple(range(64))
+SEEDS = 64
 ENOUGH = 0.9
 """Share of correct decisions at which the chain counts as learned."""
 
@@ -43,14 +43,13 @@ class ChainProgress:
 
 
 def tried(
-    settings: Settings, updates: int, *, seeds: Sequence[int] = (), poll: Callable[[], None] = never
+    settings: Settings, updates: int, seeds: Sequence[int], *, poll: Callable[[], None] = never
 ) -> Iterator[ChainProgress]:
     """Yield the progress of training on the chain of decisions with every seed.
 
     Args:
-        settings: settings of the chain; their seed is that of a block of seeds.
         updates: number of updates, U.
-        seeds: seeds to train with, (S,); by default as many as :data:`SEEDS`, from that block.
+        seeds: seeds to train with, (S,).
         poll: called before each pass; an exception raised by it ends the training.
 
     Raises:
@@ -58,7 +57,6 @@ def tried(
     """
     if settings.is_language or settings.bandit.landscape != "chain":
         raise SettingsError("task.landscape", settings.task, tr("only the chain rewards steps"))
-    seeds = seeds or block_of_seeds(settings.seed, len(SEEDS))
     work = task(settings.bandit)
     pays = paid_for(work)
     right = (np.arange(work.longest)[:, None], right_actions(settings.bandit)[:, None])

@@ -228,11 +228,7 @@ def _change(before: Ensemble | None, after: Ensemble | None) -> np.ndarray:
 
 
 def compared(
-    name: str,
-    settings: Settings,
-    *,
-    seeds: Sequence[int] = (),
-    poll: Callable[[], None] = never,
+    name: str, settings: Settings, seeds: Sequence[int], *, poll: Callable[[], None] = never
 ) -> Iterator[Compared]:
     """Compare a member with its ancestor, then with the ancestor's switches changed one by one.
 
@@ -241,7 +237,7 @@ def compared(
     Args:
         name: name of a member of :data:`FAMILY`.
         settings: task, group size, learning rate and number of passes.
-        seeds: seeds of the runs; by default :data:`SEEDS` seeds, starting with the seed of the settings.
+        seeds: seeds of the runs.
         poll: called before each pass; an exception raised by it ends the comparison.
 
     Raises:
@@ -249,7 +245,6 @@ def compared(
     """
     one = member(name)
     base = forebear(one)
-    seeds = tuple(seeds) or tuple(range(settings.seed, settings.seed + SEEDS))
 
     def trained(own: Settings) -> Ensemble:
         return next(ensembles([own], seeds, UPDATES, poll=poll))

@@ -10,7 +10,6 @@ from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble, ensembles
 from grpo_core.teaching.lessons.experiments.expected import expected_step
-from grpo_core.teaching.lessons.experiments.seeds import block_of_seeds
 
 SIZES = (2, 4, 8, 16, 32, 64)
 KINDS = ("updates", "samples", "scaled")
@@ -19,7 +18,8 @@ KINDS = ("updates", "samples", "scaled")
 "scaled" means equal samples with a learning rate proportional to G.
 """
 UPDATES, SAMPLES = 40, 512
-SEEDS = tuple(range(64))
+SEEDS = 64
+"""Number of runs of each size in the lesson."""
 RATED_AT = 8
 """Group size at which the scaled learning rate equals that of the settings."""
 
@@ -36,24 +36,23 @@ def planned(settings: Settings, kind: str, size: int) -> tuple[Settings, int]:
 def tried(
     settings: Settings,
     kind: str,
+    seeds: Sequence[int],
     *,
-    seeds: Sequence[int] = (),
     sizes: Sequence[int] = SIZES,
     poll: Callable[[], None] = never,
 ) -> Iterator[tuple[int, Ensemble]]:
     """Train the runs of each group size, and yield (size, runs) for one size at a time.
 
     Args:
-        settings: settings of the runs, except for group size; their seed is the number of a block of seeds.
+        settings: settings of the runs, except for group size and seed.
         kind: what is equal for all sizes, one of :data:`KINDS`.
-        seeds: seeds of the runs of each size; by default as many as :data:`SEEDS`, from the block of that number.
+        seeds: seeds of the runs of each size.
         sizes: numbers of completions in a group.
         poll: called about once per update; an exception raised by it ends the training.
 
     Raises:
         SettingsError: the task has several decisions or is that of a language model.
     """
-    seeds = seeds or block_of_seeds(settings.seed, len(SEEDS))
     for size in sizes:
         own, updates = planned(settings, kind, size)
         yield size, next(ensembles([own], seeds, updates, poll=poll))

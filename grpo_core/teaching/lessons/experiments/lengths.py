@@ -10,13 +10,12 @@ import numpy as np
 from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
-from grpo_core.teaching.lessons.experiments.seeds import block_of_seeds, courses
+from grpo_core.teaching.lessons.experiments.seeds import courses
 from grpo_core.text import tr
 
 ANSWER, RIGHT, WRONG = range(3)
 """States of the toy: before the answer, after a correct answer, after a wrong answer."""
-UPDATES = 60
-SEEDS = tuple(range(64))
+UPDATES, SEEDS = 60, 64
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,12 +46,12 @@ def expected_length(more: np.ndarray, longest: int) -> np.ndarray:
     return np.asarray(1 + np.sum(more[..., None] ** np.arange(longest - 1), axis=-1))
 
 
-def tried(settings: Settings, *, seeds: Sequence[int] = (), poll: Callable[[], None] = never) -> Iterator[Lengths]:
+def tried(settings: Settings, seeds: Sequence[int], *, poll: Callable[[], None] = never) -> Iterator[Lengths]:
     """Yield the lengths of all answers after training with every seed.
 
     Args:
-        settings: settings of the length toy; their seed is that of a block of seeds.
-        seeds: (S,); by default as many as :data:`SEEDS`, from that block.
+        settings: settings of the length toy.
+        seeds: seeds to train with, (S,).
         poll: called before each pass; an exception raised by it ends the training.
 
     Raises:
@@ -60,7 +59,6 @@ def tried(settings: Settings, *, seeds: Sequence[int] = (), poll: Callable[[], N
     """
     if settings.is_language or settings.bandit.landscape != "length":
         raise SettingsError("task.landscape", settings.task, tr("only the length toy has answers of variable length"))
-    seeds = seeds or block_of_seeds(settings.seed, len(SEEDS))
 
     def read(prob: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         state = prob[:, :, 0].reshape(len(seeds), -1, 3)  # the first action, in each prompt and state

@@ -1,4 +1,4 @@
-"""A lesson's many runs: the seeds of one block in class, and others when the lesson is checked."""
+"""Training with many seeds, and what is read from the policies of all of them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,6 @@ from grpo_core.bandit.simulate import start, update
 from grpo_core.bandit.streams import Streams
 from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings
-
-
-def block_of_seeds(block: int, count: int) -> tuple[int, ...]:
-    """Return ``count`` seeds that no other block has: 0 to ``count`` − 1 for block 0, which a class sees."""
-    return tuple(range(block * count, (block + 1) * count))
 
 
 def courses(
