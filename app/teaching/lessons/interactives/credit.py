@@ -21,7 +21,7 @@ from app.workspace.view import View
 from grpo_core.config import Settings
 from grpo_core.record import Step
 from grpo_core.teaching.lessons import Offer
-from grpo_core.teaching.lessons.experiments.lengths import SEEDS, UPDATES, Lengths
+from grpo_core.teaching.lessons.experiments.courses import SEEDS, UPDATES, Lengths
 from grpo_core.text import listed, plural, tr
 
 LENGTHS = (

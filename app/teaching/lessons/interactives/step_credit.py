@@ -20,7 +20,7 @@ from app.teaching.lessons.interactives.pictures import over_updates
 from app.workspace.view import View
 from grpo_core.config import Settings
 from grpo_core.teaching.lessons import Offer
-from grpo_core.teaching.lessons.experiments.chain import CREDITS, SEEDS, ChainProgress
+from grpo_core.teaching.lessons.experiments.courses import CREDITS, SEEDS, ChainProgress
 from grpo_core.text import listed, plural, tr
 
 SHOWS = ("tokens", "race", "faulty")

@@ -219,7 +219,7 @@ def test_a_task_without_the_right_action_says_so(pupil: Pupil) -> None:
     assert np.isnan(picture.answer("cause"))
     picture.dispose()
     with pytest.raises(SettingsError, match="one decision"):
-        dict(checkup(Settings().replace({"task.landscape": "chain"}), 0))
+        dict(checkup(Settings().replace({"task.landscape": "chain"}), 0, [0]))
 
 
 def test_steps_give_no_cause_away_in_words() -> None:

@@ -99,7 +99,7 @@ def test_the_table_of_members_says_what_their_settings_are_and_a_row_opens_one(p
 
 def test_an_unknown_member_is_refused() -> None:
     with pytest.raises(SettingsError, match="it must be one of REINFORCE"):
-        next(compared("PPO2", Settings()))
+        next(compared("PPO2", Settings(), [0]))
 
 
 @pytest.mark.parametrize("first", [1000])
