@@ -121,7 +121,7 @@ def walk_through(lesson: Lesson) -> Walked:
             if step.value is not None:
                 found.values[step.place] = step.value
             found.note(step.place, stage.workspace.view)
-            picture = stage.page.picture.interactive
+            picture = stage.page.interactive
             if picture is not None:
                 drawn = encoded(picture.grab().toImage(), "PNG"), in_words(picture)
                 if drawn not in found.pictures.values():
