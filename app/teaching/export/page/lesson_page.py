@@ -25,7 +25,7 @@ from app.workspace.view import View
 from grpo_core.errors import GrpoError
 from grpo_core.record import Origin, Step
 from grpo_core.teaching.lessons import Lesson, LessonStep, Prediction, right, spoken, terms_in
-from grpo_core.teaching.lessons.scoring import CLOSE
+from grpo_core.teaching.lessons.lesson import CLOSE
 from grpo_core.text import tr
 
 MOST_UPDATES = 12

@@ -42,6 +42,7 @@ from grpo_core.text import tr
 
 if TYPE_CHECKING:
     from app.plotting.line_chart import LineChart
+    from app.plotting.plot import Plot
 
 CONTROLS = (QAbstractSlider, QAbstractSpinBox, QComboBox, QLineEdit)
 """Widgets that change a picture. Scroll bars, which Qt counts as sliders, do not."""
@@ -184,7 +185,7 @@ class Interactive(QWidget):
         """Stack the parts without margins. A number paired with a part is its stretch factor."""
         down(*parts, on=self, margins=0, spacing=spacing)
 
-    def make_twin(self, plot: LineChart | BarChart, legend: Sequence[Entry] = ()) -> TwinStack:
+    def make_twin(self, plot: Plot | BarChart, legend: Sequence[Entry] = ()) -> TwinStack:
         """Return ``plot`` with its table. :meth:`draw` sets its look and its description."""
         twin = TwinStack(plot, legend)
         self._charts.append(twin)

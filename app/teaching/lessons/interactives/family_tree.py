@@ -176,10 +176,10 @@ class FamilyTree(ManyRuns[tuple[str, Settings, tuple[int, ...]], Compared]):
 
     def _draw_switches(self, scale: float) -> None:
         rows = []
-        for switch in switches(self.member, self.settings):
-            titles = [described_at(path).title for path in switch.changes]
-            before, own = zip(*switch.changes.values(), strict=True)
-            rows.append([self._adds(switch.path), listed(titles), _values_text(before), _values_text(own)])
+        for lead, changes in switches(self.member, self.settings).items():
+            titles = [described_at(path).title for path in changes]
+            before, own = zip(*changes.values(), strict=True)
+            rows.append([self._adds(lead), listed(titles), _values_text(before), _values_text(own)])
         self.table.set_rows(rows)
         line, header = self.table.verticalHeader().defaultSectionSize(), self.table.horizontalHeader().sizeHint()
         wanted = header.height() + ROWS * line + round(4 * scale)

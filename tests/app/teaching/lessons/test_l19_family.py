@@ -56,9 +56,9 @@ def test_switches_are_those_of_the_presets_and_all_of_them_make_the_member(one: 
     before = forebear(one)
     turned = switches(one, settings)
     if before is None:
-        assert turned == []
+        assert turned == {}
         return
-    changes = {path: new for switch in turned for path, (_, new) in switch.changes.items()}
+    changes = {path: new for changed in turned.values() for path, (_, new) in changed.items()}
     mine = settings_of(one, settings)
     assert settings_of(before, settings).replace(changes) == mine
     assert mine.objective == PRESETS[one.preset].applied_to(settings).objective
