@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from app.plotting.numbers import plain
 from app.plotting.table_model import Column, Rows
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
-from grpo_core.csv_file import CsvWriter
+from grpo_core.csv_file import csv_text
 
 
 def tables(widget: QWidget) -> list[tuple[str, Sequence[Column], Rows]]:
@@ -40,11 +39,8 @@ def tables(widget: QWidget) -> list[tuple[str, Sequence[Column], Rows]]:
 
 def table_csv(columns: Sequence[Column], rows: Rows) -> bytes:
     """Return a table as CSV in UTF-8: column titles, then numbers at full precision. Missing values are empty."""
-    text = io.StringIO()
-    writer = CsvWriter(text, "\n")
-    writer.writerow([column.title for column in columns])
-    writer.writerows([plain(value) for value in row] for row in rows)
-    return text.getvalue().encode("utf-8")
+    heads = [column.title for column in columns]
+    return csv_text([heads, *([plain(value) for value in row] for row in rows)], "\n").encode("utf-8")
 
 
 def targets(path: Path, titles: Sequence[str]) -> list[Path]:

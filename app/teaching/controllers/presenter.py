@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, QRect, Qt, Signal, Slot
-from PySide6.QtGui import QScreen
 from PySide6.QtWidgets import QApplication, QMainWindow, QWidget
 from shiboken6 import Shiboken
 
@@ -137,7 +136,8 @@ class Presenter(QObject):
         self.counter.switch(not self._lesson)
         window.installEventFilter(self)
         self._place()
-        if screens.speaker_screen(screens.screens(), self._class_screen()) is not None:
+        there = screens.screens()
+        if screens.speaker_screen(there, screens.audience(there, self._screen)) is not None:
             self.speaker.show()
         self.arrange_later()
 
@@ -183,9 +183,6 @@ class Presenter(QObject):
 
     # -- sizes and screens -------------------------------------------------------------------------------------------
 
-    def _class_screen(self) -> QScreen | None:
-        return screens.audience(screens.screens(), self._screen)
-
     def _place(self) -> None:
         """Move each window to its screen, or to a remaining one if its screen is gone."""
         there = screens.screens()
@@ -224,7 +221,6 @@ class Presenter(QObject):
     def _arrange(self) -> None:
         if self.active:
             self._look.set(legible=screens.least_type(self._window.height()))
-        if self.active:
             run = self._workspace.run
             recorded = run is not None and run.origin.settings.is_recorded
             self._window.show_layout(RECORDED if recorded else PRESENT)

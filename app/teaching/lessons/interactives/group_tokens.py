@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
@@ -60,7 +58,7 @@ class GroupTokens(QWidget):
         """Draw the group of the selected completion, or the first group if none is selected.
 
         Args:
-            what: the kind of notes, as in :func:`laid_out`, or "judged"; "plain" has no tint.
+            what: the kind of notes; "plain" has no tint, and "judged" a tick at every rewarded step.
             larger: enlargement factor of the font.
             asked: the token that is marked unless a later one than the first is selected.
         """
@@ -72,11 +70,7 @@ class GroupTokens(QWidget):
         group = int(step.group[row]) if chosen else int(step.group[0])
         values = None if what == "plain" else tint.values(view.step)
         token = min(view.selection.token or asked, max(int(step.mask[row].sum()) - 1, 0)) if chosen else 0
-        rows = (
-            judged(view.step, group, tint, values)
-            if what == "judged"
-            else laid_out(view.step, group, what, tint, values)
-        )
+        rows = laid_out(view.step, group, what, tint, values)
         self.grid.show_rows(rows, view.theme, scale, (int(row or 0), token) if chosen else None)
         self.legend.setVisible(values is not None)
         self.legend.show_scale(view.theme, view.scale, tint, tint.limit(view.step), values is not None)
@@ -97,11 +91,17 @@ def laid_out(view: StepView, group: int, what: str, tint: Tint, values: np.ndarr
     assert step is not None
     reward, count = step.rewards[rows.index], step.mask[rows.index].sum(axis=-1)
     order = np.lexsort((rows.index, count, -reward))
-    notes = {"ledger": _ledger, "critic": _two}.get(what)
-    index = rows.index[order]
+    notes = {"ledger": _ledger, "critic": _two, "judged": _judged}.get(what)
+    index, texts = rows.index[order], [_words(rows.texts[n]) for n in order]
+    if what == "judged":
+        paid = np.zeros(step.mask.shape, dtype=bool) if step.step_rewards is None else step.step_rewards > 0
+        texts = [
+            [f"{word}{TICK if paid[row, token] else ' '}" for token, word in enumerate(words)]
+            for row, words in zip(index, texts, strict=True)
+        ]
     return TokenRows(
         index=index,
-        texts=[_words(rows.texts[n]) for n in order],
+        texts=texts,
         share=rows.share[order],
         signed=rows.signed,
         clipped=rows.clipped[order],
@@ -175,26 +175,15 @@ def _two(view: StepView, row: int) -> list[Note]:
     ]
 
 
-def judged(view: StepView, group: int, tint: Tint, values: np.ndarray | None) -> TokenRows:
-    """Return the completions of ``group``, best first, with a tick at every rewarded step.
-
-    The notes are the reward and the advantage or, if individual steps are rewarded, the advantages of the first and
-    the last token.
+def _judged(view: StepView, row: int) -> list[Note]:
+    """Return notes with the reward and the advantage or, if individual steps are rewarded, the advantages of the first
+    and the last token.
     """
-    rows, step = laid_out(view, group, "push", tint, values), view.step
-    assert step is not None and view.advantage is not None
-    paid = np.zeros(step.mask.shape, dtype=bool) if step.step_rewards is None else step.step_rewards > 0
-    notes: list[list[Note]] = []
-    for row in map(int, rows.index):
-        whole = view.advantage.ndim == 1
-        advantages = [advantage_of(view, row, token) or 0.0 for token in ([0] if whole else [0, -1])]
-        paid_whole: list[Note] = [(f"R {step.rewards[row]:.3f}", "reward")] if whole else []
-        notes.append([*paid_whole, *((marked(a), _colour(a)) for a in advantages)])
-    texts = [
-        [f"{word}{TICK if paid[row, token] else ' '}" for token, word in enumerate(words)]
-        for row, words in zip(rows.index, rows.texts, strict=True)
-    ]
-    return replace(rows, texts=texts, notes=notes)
+    assert view.step is not None and view.advantage is not None
+    whole = view.advantage.ndim == 1
+    advantages = [advantage_of(view, row, token) or 0.0 for token in ([0] if whole else [0, -1])]
+    paid: list[Note] = [(f"R {view.step.rewards[row]:.3f}", "reward")] if whole else []
+    return [*paid, *((marked(a), _colour(a)) for a in advantages)]
 
 
 class Explained(QWidget):
