@@ -16,9 +16,8 @@ from app.messages.message_bar import MessageBar
 from app.panel_registry import POLICY_BARS, lesson_panels
 from app.settings.files import exists, write_or_say
 from app.teaching.lesson_layout import LessonLayout
-from app.teaching.lessons.catalogue import COURSE, find_lesson, plan
+from app.teaching.lessons.catalogue import COURSE, ENDING, find_lesson, own_lessons, plan, read_own, template
 from app.teaching.lessons.inputs import Input
-from app.teaching.lessons.own import ENDING, own_lessons, read_own, template
 from app.teaching.lessons.player import LessonPlayer
 from app.teaching.lessons.progress import LessonProgress
 from app.teaching.lessons.speaker_notes import speaker_notes

@@ -30,7 +30,7 @@ def write(arguments: Sequence[str]) -> None:
     if len({path.resolve() for path in files}) < len(files):
         raise GrpoError("The answers are a separate file; choose another name for it.")
     draw_offscreen()
-    from app.teaching.lessons.own import lesson_called
+    from app.teaching.lessons.catalogue import lesson_called
 
     refuse_existing(files, options.force)
     for path in write_papers([lesson_called(options.lesson)], options.out, options.answers, options.paper):

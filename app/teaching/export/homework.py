@@ -28,7 +28,7 @@ def checker(poll: Callable[[], None] = lambda: None) -> Checker:
     Each lesson is read once, and walked through once, provided that its edition is the one used for the homework.
     """
     from app.teaching.export.lesson_stage import walked
-    from app.teaching.lessons.own import is_lesson_file, lesson_called
+    from app.teaching.lessons.catalogue import is_lesson_file, lesson_called
 
     @cache
     def edition(name: str, digest: str) -> Lesson | None:

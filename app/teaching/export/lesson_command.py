@@ -32,7 +32,7 @@ def _new(options: argparse.Namespace) -> int:
     from app.export.files import write
     from app.panel_registry import lesson_panels
     from app.settings.paths import find_paths
-    from app.teaching.lessons.own import is_lesson_file, own_lessons, template
+    from app.teaching.lessons.catalogue import is_lesson_file, own_lessons, template
 
     folder = find_paths().lessons
     own = [lesson.number for _, lesson in own_lessons(lesson_panels(), folder)[0]]
@@ -51,7 +51,7 @@ def _check(options: argparse.Namespace) -> int:
     seeds = _seeds(options.seeds)
     draw_offscreen()
     from app.teaching.export.lesson_check import check_lesson, lines_of
-    from app.teaching.lessons.own import lesson_called
+    from app.teaching.lessons.catalogue import lesson_called
 
     lesson = lesson_called(options.lesson)
     print(tr("Lesson {number}: {title}").format(number=lesson.number, title=lesson.title), flush=True)
@@ -83,8 +83,7 @@ def _gift(options: argparse.Namespace) -> int:
     from app.panel_registry import lesson_panels
     from app.teaching.export.gift import gift
     from app.teaching.export.lesson_stage import walked
-    from app.teaching.lessons.catalogue import lessons
-    from app.teaching.lessons.own import lesson_called
+    from app.teaching.lessons.catalogue import lesson_called, lessons
 
     chosen = [lesson_called(name) for name in options.lesson] or lessons(lesson_panels())[0]
     parts = []
@@ -110,8 +109,7 @@ def _course(options: argparse.Namespace) -> int:
     refuse_existing(asked, options.force)
     draw_offscreen()
     from app.teaching.export.handout_command import write_papers
-    from app.teaching.lessons.catalogue import COURSE, SLOTS, plan, write_course
-    from app.teaching.lessons.own import lesson_called
+    from app.teaching.lessons.catalogue import COURSE, SLOTS, lesson_called, plan, write_course
 
     if options.lesson and options.minutes is not None:
         raise GrpoError("--minutes chooses the lessons; name none.")
@@ -214,6 +212,6 @@ def film_of_lesson(options: argparse.Namespace) -> Iterator[str]:
     draw_offscreen()
     from app.export.picture_look import FilmLook
     from app.teaching.export.lesson_film import export_lesson
-    from app.teaching.lessons.own import lesson_called
+    from app.teaching.lessons.catalogue import lesson_called
 
     yield from export_lesson(lesson_called(options.lesson), options.out, FilmLook(**film_look), force=options.force)

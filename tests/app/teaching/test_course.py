@@ -12,8 +12,7 @@ from PySide6.QtWidgets import QDialog, QFileDialog
 
 from app.teaching.controllers.homework import HomeworkDialog
 from app.teaching.export.lesson_command import main
-from app.teaching.lessons.catalogue import COURSE, SLOTS, plan
-from app.teaching.lessons.own import lesson_called
+from app.teaching.lessons.catalogue import COURSE, SLOTS, lesson_called, plan
 from grpo_core.runs.session import read_manifest
 from grpo_core.teaching.homework.file import read_homework
 from grpo_core.teaching.lessons import spoken

@@ -30,8 +30,7 @@ from app.teaching.export.page.run_page import run_page
 from app.teaching.export.page.sweep import SEEDS, knob_sweeps
 from app.teaching.export.page.update import update_section
 from app.teaching.export.page_command import main
-from app.teaching.lessons.catalogue import lessons
-from app.teaching.lessons.own import lesson_called, template
+from app.teaching.lessons.catalogue import lesson_called, lessons, template
 from app.teaching.lessons.prediction import Placed, result_text, verdict
 from grpo_core.commands.cli import main as core
 from grpo_core.config import Settings, language_settings

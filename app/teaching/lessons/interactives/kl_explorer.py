@@ -30,7 +30,7 @@ from app.workspace.view import View
 from grpo_core.errors import GrpoError, ShapeError
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments import by_hand
-from grpo_core.teaching.lessons.experiments.divergence import ANSWERS, Divergence
+from grpo_core.teaching.lessons.experiments.by_hand import ANSWERS, Divergence
 from grpo_core.text import listed, tr
 
 SHOWS = ("policies", "values", "running", "gradients")

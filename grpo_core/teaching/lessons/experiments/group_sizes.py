@@ -9,7 +9,7 @@ import numpy as np
 from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble, ensembles
-from grpo_core.teaching.lessons.experiments.expected import expected_step
+from grpo_core.teaching.lessons.experiments.by_hand import expected_step
 
 SIZES = (2, 4, 8, 16, 32, 64)
 KINDS = ("updates", "samples", "scaled")
