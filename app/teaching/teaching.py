@@ -1,4 +1,4 @@
-"""Additions of the part for teaching to a window: lessons and their recovery, presenting, homework, handouts and pages."""
+"""Additions of the part for teaching to a window: lessons, their recovery, presenting, homework, handouts and pages."""
 
 from __future__ import annotations
 

@@ -233,7 +233,7 @@ class LessonPage(QWidget):
         alone = self.interactive is None
         self._both.setStretch(0, 0 if alone else PICTURE)
         self._both.setDirection(directions.BottomToTop if alone else beside)
-        self.knobs.stand(alone)
+        self.knobs.arrange(stacked=alone)
 
     def _open_picture(self, name: str) -> None:
         """Show the interactive picture called ``name``, or none for an unknown name."""

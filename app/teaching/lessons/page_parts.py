@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QCursor
-from PySide6.QtWidgets import QBoxLayout, QPushButton, QSizePolicy, QToolButton, QToolTip, QWidget
+from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolButton, QToolTip, QWidget
 
-from app.boxes import across, down
+from app.boxes import across, down, turn
 from app.formula.formula_label import FormulaLabel
 from app.help.glossary import lookup, tooltip_html
 from app.panels.controls.row import Row
@@ -194,11 +194,10 @@ class Knobs(QWidget):
         self.back.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._row = across(self.back, on=self, margins=0, spacing=16)
 
-    def stand(self, upright: bool) -> None:
-        """Stack the control rows if ``upright``, otherwise place them side by side."""
-        directions = QBoxLayout.Direction
-        self._row.setDirection(directions.TopToBottom if upright else directions.LeftToRight)
-        self._row.setSpacing(8 if upright else 16)
+    def arrange(self, *, stacked: bool) -> None:
+        """Place the control rows one below the other if ``stacked``, otherwise side by side."""
+        turn(self._row, stacked=stacked)
+        self._row.setSpacing(8 if stacked else 16)
 
     def show_knobs(self, paths: tuple[str, ...], settings: Settings, touched: bool) -> None:
         """Show the knobs for ``paths`` with the values in ``settings``. They can be reset if one was ``touched``."""

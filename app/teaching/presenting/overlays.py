@@ -163,7 +163,7 @@ CORNERS = ((1.0, 1.0), (0.5, 1.0), (0.0, 1.0), (1.0, 0.0), (0.5, 0.5))
 """Possible positions, as fractions of the free space in each direction, in order of preference."""
 
 
-def seen_controls(window: QWidget, but: QWidget) -> list[QRect]:
+def visible_controls(window: QWidget, but: QWidget) -> list[QRect]:
     """Return the rectangles of the visible, usable controls of ``window``, except those in ``but``."""
     controls = [part for part in window.findChildren(QWidget) if isinstance(part, CONTROLS)]
     return [
@@ -173,7 +173,7 @@ def seen_controls(window: QWidget, but: QWidget) -> list[QRect]:
     ]
 
 
-def seen_content(window: QWidget) -> list[QRect]:
+def visible_content(window: QWidget) -> list[QRect]:
     """Return the rectangles of the visible plots and labels of ``window``."""
     parts = [part for part in window.findChildren(QWidget) if isinstance(part, CONTENT)]
     drawn = [part.viewport() if isinstance(part, QGraphicsView) else part for part in parts]  # a plot hides itself
@@ -266,7 +266,7 @@ class StepCounter(QWidget):
         if row is not None and not row.visibleRegion().isEmpty():
             box = QRect(row.mapTo(window, QPoint()), row.size())
             places.insert(0, QPoint(box.right() - self.width() - edge, box.center().y() - self.height() // 2))
-        controls, content = seen_controls(window, self), seen_content(window)
+        controls, content = visible_controls(window, self), visible_content(window)
 
         def covered(place: QPoint) -> tuple[int, int]:
             own = QRect(place, self.size())
