@@ -13,10 +13,9 @@ from app.clock import Timer, soon
 from app.messages.overlay import Place
 from app.panel_registry import PIPELINE
 from app.teaching.presenting import screens
-from app.teaching.presenting.notes import NotesFile
 from app.teaching.presenting.overlays import Blank, PointerRing, StepCounter
 from app.teaching.presenting.screens import Awake
-from app.teaching.presenting.speaker import SpeakerWindow
+from app.teaching.presenting.speaker import NotesFile, SpeakerWindow
 from app.theme.look import Look
 from app.theme.tokens import Theme
 from app.window.layouts import PRESENT, RECORDED

@@ -10,10 +10,10 @@ from app.teaching.lessons.interactives.advantage_histogram import AdvantageHisto
 from app.teaching.lessons.interactives.base import Interactive
 from app.teaching.lessons.interactives.beta_sweep import BetaSweep
 from app.teaching.lessons.interactives.build_group import BuildGroup
+from app.teaching.lessons.interactives.chances import DeadGroups, SweetSpot
 from app.teaching.lessons.interactives.climb import Climb
 from app.teaching.lessons.interactives.clip import Clip
-from app.teaching.lessons.interactives.credit import Credit
-from app.teaching.lessons.interactives.dead_groups import DeadGroups
+from app.teaching.lessons.interactives.credit import Credit, StepCredit
 from app.teaching.lessons.interactives.fair_race import FairRace
 from app.teaching.lessons.interactives.family_tree import FamilyTree
 from app.teaching.lessons.interactives.flight_deck import FlightDeck
@@ -26,8 +26,6 @@ from app.teaching.lessons.interactives.ratio_explorer import RatioExplorer
 from app.teaching.lessons.interactives.reported import Reported
 from app.teaching.lessons.interactives.sampled_answers import Pretrained, WhoseWords
 from app.teaching.lessons.interactives.stale_samples import StaleSamples
-from app.teaching.lessons.interactives.step_credit import StepCredit
-from app.teaching.lessons.interactives.sweet_spot import SweetSpot
 from app.teaching.lessons.interactives.temperature import Temperature
 from app.teaching.lessons.interactives.token_loss import TokenLoss
 from grpo_core.metrics import METRICS

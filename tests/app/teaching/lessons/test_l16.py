@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from app.teaching.lessons.interactives.step_credit import StepCredit
+from app.teaching.lessons.interactives.credit import StepCredit
 from grpo_core import learners, recompute
 from grpo_core.bandit.simulate import updates
 from grpo_core.bandit.tasks import task
