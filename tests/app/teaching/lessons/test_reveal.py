@@ -12,7 +12,7 @@ from app.plotting.axis import Scale
 from app.plotting.bar_data import BarPicture, BarSeries, Lane
 from app.plotting.line_data import Line, LinePicture
 from app.teaching.lessons.inputs import Value
-from app.teaching.lessons.interactives.climb import Climb
+from app.teaching.lessons.interactives.over_training import Climb
 from app.teaching.lessons.morph import between_bars, between_lines
 from app.teaching.lessons.page_parts import result_of
 from app.teaching.lessons.prediction import Placed
