@@ -208,7 +208,7 @@ class Presenter(QObject):
     def _on_laid_out(self) -> None:
         """Move the counter to a free position above Qt's splitters, now that the docks are in position."""
         if self.active:
-            self.counter.settle_anew()
+            self.counter.settle()
             self._lift()
 
     def arrange_later(self) -> None:
@@ -223,7 +223,7 @@ class Presenter(QObject):
             run = self._workspace.run
             recorded = run is not None and run.origin.settings.is_recorded
             self._window.show_layout(RECORDED if recorded else PRESENT)
-            self.counter.settle_anew()
+            self.counter.settle()
             self._lift()
             if not self.blank.isHidden():
                 self.blank.setFocus(Qt.FocusReason.OtherFocusReason)

@@ -125,20 +125,6 @@ def lessons(panels: tuple[str, ...], folder: Path | None = None) -> tuple[list[L
     return sorted((lesson for lesson, _ in good.values()), key=lambda lesson: (lesson.number, lesson.id)), broken
 
 
-def lesson_named(known: Sequence[Lesson], name: str) -> Lesson:
-    """Return the lesson among ``known`` with this id or number.
-
-    Raises:
-        GrpoError: there is no such lesson; the message suggests the closest match.
-    """
-    lesson = find_lesson(known, name)
-    if lesson is None:
-        sentence = tr("Unknown lesson “{name}”. Choose one of {ids}{nearest}.")
-        ids = [lesson.id for lesson in known]
-        raise GrpoError(sentence.format(name=name, ids=", ".join(ids), nearest=nearest(name.strip(), ids)))
-    return lesson
-
-
 def find_lesson(known: Sequence[Lesson], name: str) -> Lesson | None:
     """Return the lesson among ``known`` with this id or number, or None if there is none."""
     wanted = name.strip().casefold()
@@ -279,4 +265,10 @@ def lesson_called(name: str) -> Lesson:
         path = Path(name)
         beside, _ = own_lessons(panels, path.parent)
         return read_own(path, panels, [*own, *beside])
-    return lesson_named([*lessons(panels)[0], *(lesson for _, lesson in own)], name)
+    known = [*lessons(panels)[0], *(lesson for _, lesson in own)]
+    lesson = find_lesson(known, name)
+    if lesson is None:
+        sentence = tr("Unknown lesson “{name}”. Choose one of {ids}{nearest}.")
+        ids = [lesson.id for lesson in known]
+        raise GrpoError(sentence.format(name=name, ids=", ".join(ids), nearest=nearest(name.strip(), ids)))
+    return lesson

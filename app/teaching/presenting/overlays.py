@@ -206,8 +206,7 @@ class StepCounter(QWidget):
         else:
             self.window().removeEventFilter(self)
         self.setVisible(on)
-        if on:
-            self._settle()
+        self.settle()
 
     def show_view(self, view: View) -> None:
         """Show the update under the cursor, and its stage."""
@@ -217,7 +216,7 @@ class StepCounter(QWidget):
         self._lines, self._theme, self._scale = content
         self.setAccessibleDescription(", ".join(filter(None, self._lines)))
         if self.size() != self.sizeHint():
-            self._settle()
+            self.settle()
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -240,16 +239,13 @@ class StepCounter(QWidget):
         outer, edge = self.window().size(), round(MARGIN * self._scale)
         return max(outer.width() - self.width() - 2 * edge, 1), max(outer.height() - self.height() - 2 * edge, 1)
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Update size and position: where the user dragged the counter, or otherwise where it covers the least."""
+        if self.isHidden():
+            return
         self.resize(self.sizeHint())
         self.move(self._free_place() if self._place is None else self._at(self._place))
         self.raise_()
-
-    def settle_anew(self) -> None:
-        """Find a free position again after the window was rearranged, unless the counter was dragged."""
-        if not self.isHidden():
-            self._settle()
 
     def _at(self, share: tuple[float, float]) -> QPoint:
         (wide, high), edge = self._space(), round(MARGIN * self._scale)
@@ -298,12 +294,12 @@ class StepCounter(QWidget):
         wanted = self.mapToParent(event.position().toPoint()) - self._grip
         (wide, high), edge = self._space(), round(MARGIN * self._scale)
         self._place = (min(max((wanted.x() - edge) / wide, 0.0), 1.0), min(max((wanted.y() - edge) / high, 0.0), 1.0))
-        self._settle()
+        self.settle()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         self._grip = None
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Resize:
-            self._settle()
+            self.settle()
         return False

@@ -110,9 +110,11 @@ def knob_sweeps(lesson: Lesson) -> Iterator[SweepTable]:
     Language models and tasks of several decisions are omitted, because their runs cannot be computed side by side.
     """
     updates = min(max(LEAST, *(step.update for step in lesson.steps)), MOST)
+    named = [predict.answer.quantity for predict in lesson.questions.values()]
+    asked = sorted({one.action for one in named if one is not None and one.name == "probability" and one.action})
     for path, settings in _offered(lesson).items():
         with suppress(SettingsError):
-            yield knob_sweep(path, settings, updates, _asked(lesson))
+            yield knob_sweep(path, settings, updates, asked)
 
 
 def _offered(lesson: Lesson) -> Mapping[str, Settings]:
@@ -123,12 +125,6 @@ def _offered(lesson: Lesson) -> Mapping[str, Settings]:
             if path in KNOBS and not step.recorded:
                 found.setdefault(path, lesson.settings_of(step))
     return found
-
-
-def _asked(lesson: Lesson) -> list[int]:
-    """Return the actions, counted from 0, whose probabilities the lesson asks about."""
-    named = [step.predict.answer.quantity for step in lesson.steps if step.predict is not None]
-    return sorted({one.action for one in named if one is not None and one.name == "probability" and one.action})
 
 
 def knob_sweep(path: str, settings: Settings, updates: int, actions: list[int]) -> SweepTable:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 
 import numpy as np
 from PySide6.QtCore import Qt, Slot
@@ -63,12 +62,6 @@ PICTURES = {
 
 Key = tuple[Settings, str, tuple[int, ...]]
 """Key of runs: their settings, the budget, and the seeds."""
-
-
-@lru_cache(maxsize=1)
-def left_by_own_mean() -> np.ndarray:
-    """Return the average step length with the group's own mean divided by that with leave-one-out, by group size."""
-    return group_sizes.left_by_own_mean(SMALL)
 
 
 class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
@@ -143,7 +136,7 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
         if self.shows == "reward":
             return self._draw_rewards()
         if self.shows == "left":
-            left = left_by_own_mean()
+            left = group_sizes.left_by_own_mean(SMALL)
             self._show("left", {LEFT.name: left, WHOLE.name: np.ones(len(left))}, SMALL)
             return _ends(tr("Own mean over leave-one-out"), dict(zip(SMALL, map(shown, left.tolist()), strict=True)))
         silent = {size: group_sizes.silent(runs) for size, runs in self.runs(self._kinds[0]).items()}
@@ -175,7 +168,7 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
         gains = {f"{kind}_gain": (lambda kind=kind: group_sizes.gain(self.runs(kind))) for kind in KINDS}
         runs = self.runs(self._kinds[0])
         silent = {f"silent_{g}": (lambda g=g: group_sizes.silent(runs[g]) if g in runs else math.nan) for g in (2, 64)}
-        left = {f"left_{g}": (lambda g=g: float(left_by_own_mean()[SMALL.index(g)])) for g in (2, 4)}
+        left = {f"left_{g}": (lambda g=g: float(group_sizes.left_by_own_mean(SMALL)[SMALL.index(g)])) for g in (2, 4)}
         return {**gains, **silent, **left}
 
 

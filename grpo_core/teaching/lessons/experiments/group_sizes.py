@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -80,7 +81,8 @@ def gain(runs: dict[int, Ensemble]) -> float:
     return float(last_rewards(runs[SIZES[-1]]).mean() - last_rewards(runs[SIZES[0]]).mean())
 
 
-def left_by_own_mean(sizes: Sequence[int]) -> np.ndarray:
+@lru_cache(maxsize=1)
+def left_by_own_mean(sizes: tuple[int, ...]) -> np.ndarray:
     """Return the length of the expected step with the group mean as baseline, relative to leave-one-out, (n,).
 
     All groups that three actions can form are included. Advantages are not divided by the standard deviation.
