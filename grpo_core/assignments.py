@@ -1,13 +1,14 @@
-"""Settings parsed from text, such as ``objective.beta=0.1`` on a command line."""
+"""Settings as text, such as ``objective.beta=0.1`` on a command line: parsed, and written."""
 
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from grpo_core.config import PRESETS, About, Preset, Settings, described
+from grpo_core.config import PRESETS, About, Preset, Settings, described, language_settings
 from grpo_core.config.settings import flat
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
@@ -56,6 +57,15 @@ def described_settings(base: Settings | None = None) -> Iterator[tuple[str, Abou
         yield path, rules[path], value
 
 
+def train_command(settings: Settings, updates: int, out: str) -> str:
+    """Return the shell-quoted command line that trains under ``settings`` and writes the run to the file ``out``."""
+    usual = language_settings() if settings.is_language else Settings()
+    words = ["grpo-lab", "train", *(["--language"] if settings.is_language else [])]
+    for path, (_, now) in sorted(usual.differences(settings).items()):
+        words += [] if path == "seed" else ["--set", path + "=" + _typed(now)]
+    return shlex.join([*words, "--steps", str(updates), "--seed", str(settings.seed), "--out", out])
+
+
 def _assignment(text: str, base: Settings) -> tuple[str, Any]:
     path, equals, value = text.partition("=")
     path, value = path.strip(), value.strip()
@@ -102,3 +112,8 @@ def _close(name: str, known: Iterable[str]) -> str:
         if close:
             return ", ".join(table[match] for match in close)
     return ""
+
+
+def _typed(value: object) -> str:
+    """Return a value in command-line form, with all its digits."""
+    return ",".join(map(_typed, value)) if isinstance(value, tuple) else f"{value}".removesuffix(".0")

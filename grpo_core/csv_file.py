@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterable
 from typing import IO
 
@@ -47,3 +48,10 @@ class CsvWriter:
     def writerows(self, rows: Iterable[Iterable[object]]) -> None:
         for row in rows:
             self.writerow(row)
+
+
+def csv_text(rows: Iterable[Iterable[object]], lineterminator: str = "\r\n") -> str:
+    """Return a table as text, as :class:`CsvWriter` writes it."""
+    text = io.StringIO()
+    CsvWriter(text, lineterminator).writerows(rows)
+    return text.getvalue()

@@ -99,7 +99,6 @@ REAL_TIME = {
     "app/clock.py",
     "app/crash/watchdog.py",
     "app/teaching/export/lesson_stage.py",
-    "app/teaching/export/lesson_walk.py",
     "app/export/pictures.py",
     "app/self_test/driving.py",
     "app/training/controller.py",

@@ -22,7 +22,7 @@ from app.plotting.table_model import Column, Rows
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
 from app.theme.tokens import Theme
-from grpo_core.csv_file import CsvWriter
+from grpo_core.csv_file import csv_text
 
 FORMATS = ("png", "svg", "pdf")
 DPI = 96
@@ -195,11 +195,8 @@ def tables(widget: QWidget) -> list[tuple[str, Sequence[Column], Rows]]:
 
 def table_csv(columns: Sequence[Column], rows: Rows) -> bytes:
     """Return a table as CSV in UTF-8: column titles, then numbers at full precision. Missing values are empty."""
-    text = io.StringIO()
-    writer = CsvWriter(text, "\n")
-    writer.writerow([column.title for column in columns])
-    writer.writerows([numbers.plain(value) for value in row] for row in rows)
-    return text.getvalue().encode("utf-8")
+    heads = [column.title for column in columns]
+    return csv_text([heads, *([numbers.plain(value) for value in row] for row in rows)], "\n").encode("utf-8")
 
 
 def targets(path: Path, titles: Sequence[str]) -> list[Path]:

@@ -23,7 +23,7 @@ from app.widgets.combo import choice_box, fill
 from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
-from grpo_core.teaching.homework import NOT_KNOWN
+from grpo_core.teaching.homework.table import NOT_KNOWN
 from grpo_core.text import plural, tr
 
 EMPTY = tr(

@@ -41,9 +41,9 @@ def answers() -> dict[str, Answer]:
 
 def options() -> dict[str, Callable[[argparse.ArgumentParser], None]]:
     """Return the functions that add options to commands of the lab, by command."""
-    from app.teaching.export import film_option
+    from app.teaching.export import lesson_command
 
-    return {"film": film_option.add_option}
+    return {"film": lesson_command.add_film_option}
 
 
 def panels() -> tuple[PanelSpec[Any], ...]:

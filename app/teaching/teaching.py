@@ -1,30 +1,35 @@
-"""Additions of the part for teaching to a window: lessons, presenting, homework, rehearsals, handouts and pages."""
+"""Additions of the part for teaching to a window: lessons, their recovery, presenting, homework, handouts and pages."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import Slot
+from PySide6.QtCore import QObject, Slot
 
 from app.commands.command import Command
 from app.controllers.export import file_name
+from app.messages.message import BarAction, Message, Severity
 from app.part import WindowPart
-from app.settings.files import exists
+from app.settings.files import exists, write_or_say
 from app.teaching.commands import teaching_commands
 from app.teaching.controllers.homework import HomeworkController
 from app.teaching.controllers.lessons import LessonController
 from app.teaching.controllers.presenter import Presenter
-from app.teaching.lessons.own import is_lesson_file
-from app.teaching.lessons.recovery import LessonRecovery
+from app.teaching.lessons.catalogue import is_lesson_file
 from app.teaching.lessons.runs import SavedState
 from app.teaching.panel_rows import LESSON
 from app.widgets.door import Door
 from app.widgets.panel import Panel
 from app.workspace.run_handle import RunHandle
 from app.workspace.window_mode import Takeover
+from grpo_core.errors import GrpoError
+from grpo_core.runs import library
 from grpo_core.runs.session import Manifest
 from grpo_core.teaching.lessons import nearest
 from grpo_core.text import tr
@@ -251,3 +256,91 @@ class Teaching(WindowPart, Takeover):
 
     def leave_lesson(self) -> None:
         self.lessons.player.leave()
+
+
+FILE, OFFER = "lesson-open.json", "lesson open"
+LARGEST = 100_000
+"""Maximum size in bytes of a file that is read."""
+
+
+class LessonRecovery(QObject):
+    """Writes the current step to a file, which is removed when the lesson ends.
+
+    The file has the lesson's id, the index of the step, and the names of the files of the lesson's runs, which are
+    deleted with it.
+    """
+
+    def __init__(self, program: Application, lessons: LessonController, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._program, self._messages = program, program.messages
+        self._player, self._find = lessons.player, lessons.find
+        self._file = program.paths.data / FILE
+        self._written: dict[str, Any] | None = None
+        self._refused = False
+        self.interrupted = _read(self._file)  # now, because the first lesson of this session replaces the file
+        self._player.changed.connect(self._on_changed)
+
+    @Slot()
+    def _on_changed(self) -> None:
+        player = self._player
+        if player.lesson is None:
+            if self._written is not None:
+                self._written = None
+                with suppress(OSError):
+                    self._file.unlink(missing_ok=True)
+            return
+        own = [run.path.name for run in self._program.workspace.runs if run in player.runs]
+        here = {"lesson": player.lesson.id, "step": player.place, "runs": own}
+        if here == self._written:
+            return
+        self._messages.remove(OFFER)
+        self._written = here
+        refusal = write_or_say(self._file, json.dumps(here).encode("ascii"), tr("The place in the lesson"))
+        if refusal is not None and not self._refused:  # once is enough
+            self._messages.say(refusal)
+        self._refused = refusal is not None
+
+    def offer(self) -> None:
+        """Offer to continue a lesson interrupted by a crash. Its runs are computed again, with the same results."""
+        interrupted, self.interrupted = self.interrupted, None
+        if interrupted is None:
+            return
+        for name in interrupted["runs"]:
+            with suppress(GrpoError):  # another window writes it
+                if exists(path := self._program.run_manager.folder / name):
+                    library.remove(path)
+        if self._player.lesson is not None:  # it was opened on the command line
+            return
+        with suppress(OSError):
+            self._file.unlink(missing_ok=True)
+        lesson = self._find(interrupted["lesson"])
+        if lesson is None:
+            return
+        text = tr("The program ended unexpectedly in lesson {number}, at step {step} of {count}: {title}").format(
+            number=lesson.number,
+            step=min(interrupted["step"] + 1, len(lesson.steps)),
+            count=len(lesson.steps),
+            title=lesson.title,
+        )
+        action = BarAction(text=tr("Go on"), run=partial(self._player.open, lesson, interrupted["step"]))
+        self._messages.post(Message(text=text, severity=Severity.INFO, actions=(action,), id=OFFER))
+
+
+def _read(file: Path) -> dict[str, Any] | None:
+    """Return the state left by an earlier session, or None if there is none that can be read."""
+    try:
+        with file.open("rb") as opened:
+            stored = json.loads(opened.read(LARGEST))
+        lesson, step, runs = stored["lesson"], stored["step"], stored["runs"]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None
+    names = isinstance(runs, list) and all(isinstance(name, str) and _plain(name) for name in runs)
+    whole = isinstance(step, int) and not isinstance(step, bool) and step >= 0
+    if not (isinstance(lesson, str) and whole and names):
+        return None
+    return {"lesson": lesson, "step": step, "runs": runs}
+
+
+def _plain(name: str) -> bool:
+    """Return whether ``name`` is a run's file name without a path."""
+    return Path(name).name == name and name.endswith(library.SUFFIX) and "\0" not in name

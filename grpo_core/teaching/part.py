@@ -7,7 +7,7 @@ from grpo_core.child.answering import Answer
 
 def jobs() -> dict[str, Answer]:
     """Return the experiments of lessons, by name."""
-    from grpo_core.teaching.lessons.experiments import chain, group_sizes, lengths, stale_samples
+    from grpo_core.teaching.lessons.experiments import courses, group_sizes, stale_samples
     from grpo_core.teaching.lessons.experiments.checkup import checkup
     from grpo_core.teaching.lessons.experiments.family import compared
 
@@ -16,8 +16,8 @@ def jobs() -> dict[str, Answer]:
         "checkup": checkup,
         "group_sizes": group_sizes.tried,
         "stale_samples": stale_samples.tried,
-        "lengths": lengths.tried,
-        "chain": chain.tried,
+        "lengths": courses.length_courses,
+        "chain": courses.chain_courses,
     }
 
 
@@ -28,8 +28,7 @@ def plugins() -> dict[str, str]:
 
 def packed() -> dict[str, type]:
     """Return the results of these experiments, by their names in the format."""
-    from grpo_core.teaching.lessons.experiments.chain import ChainProgress
+    from grpo_core.teaching.lessons.experiments.courses import ChainProgress, Lengths
     from grpo_core.teaching.lessons.experiments.family import Compared
-    from grpo_core.teaching.lessons.experiments.lengths import Lengths
 
     return {"chain course": ChainProgress, "compared": Compared, "lengths": Lengths}

@@ -132,7 +132,7 @@ def test_its_lesson_is_given_as_its_own(computer: Computer) -> None:
     assert "Faults: none." in said
     code = (
         "from pathlib import Path; from app.panel_registry import lesson_panels\n"
-        "from app.teaching.lessons.own import own_lessons; print(own_lessons(lesson_panels(), Path('none')))"
+        "from app.teaching.lessons.catalogue import own_lessons; print(own_lessons(lesson_panels(), Path('none')))"
     )
     assert "title='What does the square root of the ratio do? (package example-part)'" in computer.python("-c", code)
 

@@ -26,7 +26,8 @@ from grpo_core.lm.learner import LanguageLearner
 from grpo_core.metrics import metrics
 from grpo_core.record import Step
 from grpo_core.runs.run_file import RunReader, RunWriter
-from grpo_core.teaching.homework import Checker, Homework, HomeworkAnswer, read_homework
+from grpo_core.teaching.homework.checking import Checker
+from grpo_core.teaching.homework.file import Homework, HomeworkAnswer, read_homework
 from grpo_core.teaching.lessons import Answer
 from tests.processors import settings
 

@@ -24,7 +24,7 @@ from grpo_core.reasons import reasons
 from grpo_core.record import Step
 from grpo_core.shipped import resource
 from grpo_core.teaching.lessons.experiments import by_hand
-from grpo_core.teaching.lessons.experiments.divergence import Divergence
+from grpo_core.teaching.lessons.experiments.by_hand import Divergence
 from grpo_core.testing.updates import trained_with
 from tests.core.steps import random_step
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from grpo_core.teaching.homework import Homework
+from grpo_core.teaching.homework.file import Homework
 from tests.core.trainers.hf.tiny import saved
 
 pytestmark = pytest.mark.long

@@ -20,8 +20,8 @@ from app.teaching.panel_rows import HOMEWORK, LESSON
 from app.theme.file_dialogs import file_to_save, folder_to_use
 from app.theme.labels import Label
 from grpo_core.regular_file import write_whole
-from grpo_core.teaching.homework import Homework, HomeworkError, answer_to
-from grpo_core.teaching.homework.file import ENDING, LONGEST_NAME, LONGEST_TEXT
+from grpo_core.teaching.homework.checking import answer_to
+from grpo_core.teaching.homework.file import ENDING, LONGEST_NAME, LONGEST_TEXT, Homework, HomeworkError
 from grpo_core.teaching.lessons import Lesson
 from grpo_core.text import language, tr
 

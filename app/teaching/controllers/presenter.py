@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, QRect, Qt, Signal, Slot
-from PySide6.QtGui import QScreen
 from PySide6.QtWidgets import QApplication, QMainWindow, QWidget
 from shiboken6 import Shiboken
 
@@ -14,11 +13,9 @@ from app.clock import Timer, soon
 from app.messages.overlay import Place
 from app.panel_registry import PIPELINE
 from app.teaching.presenting import screens
-from app.teaching.presenting.awake import Awake
-from app.teaching.presenting.counter import StepCounter
-from app.teaching.presenting.notes import NotesFile
-from app.teaching.presenting.overlays import Blank, PointerRing
-from app.teaching.presenting.speaker import SpeakerWindow
+from app.teaching.presenting.overlays import Blank, PointerRing, StepCounter
+from app.teaching.presenting.screens import Awake
+from app.teaching.presenting.speaker import NotesFile, SpeakerWindow
 from app.theme.look import Look
 from app.theme.tokens import Theme
 from app.window.layouts import PRESENT, RECORDED
@@ -138,7 +135,8 @@ class Presenter(QObject):
         self.counter.switch(not self._lesson)
         window.installEventFilter(self)
         self._place()
-        if screens.speaker_screen(screens.screens(), self._class_screen()) is not None:
+        there = screens.screens()
+        if screens.speaker_screen(there, screens.audience(there, self._screen)) is not None:
             self.speaker.show()
         self.arrange_later()
 
@@ -184,9 +182,6 @@ class Presenter(QObject):
 
     # -- sizes and screens -------------------------------------------------------------------------------------------
 
-    def _class_screen(self) -> QScreen | None:
-        return screens.audience(screens.screens(), self._screen)
-
     def _place(self) -> None:
         """Move each window to its screen, or to a remaining one if its screen is gone."""
         there = screens.screens()
@@ -213,7 +208,7 @@ class Presenter(QObject):
     def _on_laid_out(self) -> None:
         """Move the counter to a free position above Qt's splitters, now that the docks are in position."""
         if self.active:
-            self.counter.settle_anew()
+            self.counter.settle()
             self._lift()
 
     def arrange_later(self) -> None:
@@ -225,11 +220,10 @@ class Presenter(QObject):
     def _arrange(self) -> None:
         if self.active:
             self._look.set(legible=screens.least_type(self._window.height()))
-        if self.active:
             run = self._workspace.run
             recorded = run is not None and run.origin.settings.is_recorded
             self._window.show_layout(RECORDED if recorded else PRESENT)
-            self.counter.settle_anew()
+            self.counter.settle()
             self._lift()
             if not self.blank.isHidden():
                 self.blank.setFocus(Qt.FocusReason.OtherFocusReason)

@@ -30,7 +30,7 @@ def write(arguments: Sequence[str]) -> None:
     if len({path.resolve() for path in files}) < len(files):
         raise GrpoError("The answers are a separate file; choose another name for it.")
     draw_offscreen()
-    from app.teaching.lessons.own import lesson_called
+    from app.teaching.lessons.catalogue import lesson_called
 
     refuse_existing(files, options.force)
     for path in write_papers([lesson_called(options.lesson)], options.out, options.answers, options.paper):
@@ -51,7 +51,7 @@ def write_papers(lessons: Sequence[Lesson], pages: Path | None, answers: Path | 
     from app.export import files
     from app.export.stage import application
     from app.teaching.export import handout
-    from app.teaching.export.lesson_walk import walked_answers
+    from app.teaching.export.lesson_stage import walked_answers
 
     with application():
         if pages is not None:

@@ -13,7 +13,8 @@ from app.export.command import command
 from grpo_core.commands.command_line import Parser
 from grpo_core.errors import GrpoError
 from grpo_core.regular_file import refuse_existing
-from grpo_core.teaching.homework import NOT_KNOWN, Checker, Collected, collect
+from grpo_core.teaching.homework.checking import Checker
+from grpo_core.teaching.homework.table import NOT_KNOWN, Collected, collect
 from grpo_core.teaching.lessons import Lesson
 from grpo_core.text import plural, tr
 
@@ -26,8 +27,8 @@ def checker(poll: Callable[[], None] = lambda: None) -> Checker:
 
     Each lesson is read once, and walked through once, provided that its edition is the one used for the homework.
     """
-    from app.teaching.export.lesson_walk import walked
-    from app.teaching.lessons.own import is_lesson_file, lesson_called
+    from app.teaching.export.lesson_stage import walked
+    from app.teaching.lessons.catalogue import is_lesson_file, lesson_called
 
     @cache
     def edition(name: str, digest: str) -> Lesson | None:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from app.display import draw_offscreen
-from app.teaching.export.lesson_walk import WalkedStep, walked
-from app.teaching.lessons.own import lesson_called
+from app.teaching.export.lesson_stage import WalkedStep, walked
+from app.teaching.lessons.catalogue import lesson_called
 from app.teaching.lessons.readable import number_text, reads_as
 from grpo_core.teaching.lessons import Lesson, Prediction, as_told, spoken
 from grpo_core.text import plural, tr

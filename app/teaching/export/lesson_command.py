@@ -1,14 +1,15 @@
-"""``python -m app lesson``: create a new lesson, check one, and list the names that lesson files can use."""
+"""``python -m app lesson``: create a new lesson, check one, list the names that lesson files can use, and film one."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from app.display import draw_offscreen
 from app.export.command import command
-from grpo_core.commands.command_line import Parser, count
+from app.export.film_command import film_look_from
+from grpo_core.commands.command_line import Instead, Parser, count
 from grpo_core.errors import GrpoError
 from grpo_core.regular_file import refuse_existing
 from grpo_core.runs.session import SUFFIX
@@ -31,7 +32,7 @@ def _new(options: argparse.Namespace) -> int:
     from app.export.files import write
     from app.panel_registry import lesson_panels
     from app.settings.paths import find_paths
-    from app.teaching.lessons.own import is_lesson_file, own_lessons, template
+    from app.teaching.lessons.catalogue import is_lesson_file, own_lessons, template
 
     folder = find_paths().lessons
     own = [lesson.number for _, lesson in own_lessons(lesson_panels(), folder)[0]]
@@ -50,7 +51,7 @@ def _check(options: argparse.Namespace) -> int:
     seeds = _seeds(options.seeds)
     draw_offscreen()
     from app.teaching.export.lesson_check import check_lesson, lines_of
-    from app.teaching.lessons.own import lesson_called
+    from app.teaching.lessons.catalogue import lesson_called
 
     lesson = lesson_called(options.lesson)
     print(tr("Lesson {number}: {title}").format(number=lesson.number, title=lesson.title), flush=True)
@@ -81,9 +82,8 @@ def _gift(options: argparse.Namespace) -> int:
     draw_offscreen()
     from app.panel_registry import lesson_panels
     from app.teaching.export.gift import gift
-    from app.teaching.export.lesson_walk import walked
-    from app.teaching.lessons.catalogue import lessons
-    from app.teaching.lessons.own import lesson_called
+    from app.teaching.export.lesson_stage import walked
+    from app.teaching.lessons.catalogue import lesson_called, lessons
 
     chosen = [lesson_called(name) for name in options.lesson] or lessons(lesson_panels())[0]
     parts = []
@@ -109,8 +109,7 @@ def _course(options: argparse.Namespace) -> int:
     refuse_existing(asked, options.force)
     draw_offscreen()
     from app.teaching.export.handout_command import write_papers
-    from app.teaching.lessons.course import COURSE, SLOTS, plan, write_course
-    from app.teaching.lessons.own import lesson_called
+    from app.teaching.lessons.catalogue import COURSE, SLOTS, lesson_called, plan, write_course
 
     if options.lesson and options.minutes is not None:
         raise GrpoError("--minutes chooses the lessons; name none.")
@@ -184,3 +183,35 @@ def command_parser() -> argparse.ArgumentParser:
     words = commands.add_parser("words", help="list the words that a lesson's file can use", description=_words.__doc__)
     words.set_defaults(command=_words)
     return parser
+
+
+def add_film_option(parser: argparse.ArgumentParser) -> None:
+    """Add ``--lesson`` to the options of ``film``."""
+    parser.add_argument(
+        "--lesson",
+        metavar="ID|FILE",
+        action=Instead,
+        run=film_of_lesson,
+        help="film this lesson instead, with each question before its answer: its name (such as build_group), its "
+        "number, or a file of your own",
+    )
+
+
+def film_of_lesson(options: argparse.Namespace) -> Iterator[str]:
+    """Make the film of a lesson, and yield one line per picture.
+
+    Raises:
+        GrpoError: the film is impossible; the message says why.
+    """
+    if any(value is not None for value in (options.run, options.step, options.steps, options.panel, options.speed)):
+        raise GrpoError(
+            "A lesson is filmed completely: do not combine --lesson with a run file, --step, --steps, "
+            "--panel or --speed."
+        )
+    film_look = film_look_from(options)
+    draw_offscreen()
+    from app.export.picture_look import FilmLook
+    from app.teaching.export.lesson_film import export_lesson
+    from app.teaching.lessons.catalogue import lesson_called
+
+    yield from export_lesson(lesson_called(options.lesson), options.out, FilmLook(**film_look), force=options.force)

@@ -1,4 +1,4 @@
-"""A lesson offscreen: the player, the page and the panels of a lesson without a window."""
+"""A lesson offscreen: player, page and panels of a lesson without a window, and a walk through its steps."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import QEventLoop, Qt, QTimer
@@ -30,6 +31,7 @@ from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
+from grpo_core.teaching.lessons import Lesson
 from grpo_core.text import tr
 
 SHARE, WORDS_ALONE = 64, 42
@@ -191,3 +193,77 @@ def lesson_stage(size: tuple[int, int], theme: str = "light", scale: float = 1.0
         with closing(LessonStage(themed(theme), scale, Path(folder))) as stage:
             stage.screen.widget.resize(*size)
             yield stage
+
+
+SIZE = (1280, 720)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WalkedStep:
+    """The result of one step.
+
+    Attributes:
+        place: index of the step.
+        value: the answer computed by the run; None if there was no question or no answer.
+        problem: message explaining why the step could not be shown or its question answered; usually empty.
+        seconds: time from the key press for the step until it was completely drawn, including the answer.
+    """
+
+    place: int
+    value: float | None
+    problem: str
+    seconds: float
+
+
+def walked(lesson: Lesson) -> Iterator[WalkedStep]:
+    """Walk through a lesson, and yield its steps.
+
+    Raises:
+        GrpoError: a step is still being computed after ten minutes.
+    """
+    with lesson_stage(SIZE) as stage:
+        yield from walked_on(stage, lesson)
+
+
+def walked_on(stage: LessonStage, lesson: Lesson) -> Iterator[WalkedStep]:
+    """Yield every step of ``lesson`` in order. Each question is opened and then skipped.
+
+    Raises:
+        GrpoError: a step is still being computed after ten minutes.
+    """
+    player = stage.player
+    player.reveal.moves = False
+    for place, step in enumerate(lesson.steps):
+        start = time.perf_counter()
+        if place:
+            player.next()
+        else:
+            player.open(lesson)
+        stage.rest()
+        problem = player.problem
+        if step.predict is not None:
+            stage.page.answer(None)
+            stage.rest()
+            problem = problem or player.problem
+        placed = player.placed.get(place)
+        yield WalkedStep(
+            place=place,
+            value=None if placed is None else placed.value,
+            problem=problem,
+            seconds=time.perf_counter() - start,
+        )
+
+
+def walked_answers(lesson: Lesson) -> dict[int, float]:
+    """Walk through ``lesson``, and return the answers by step, counted from 0.
+
+    Raises:
+        GrpoError: a step cannot be computed.
+    """
+    values = {}
+    for step in walked(lesson):
+        if step.problem:
+            raise GrpoError(step.problem)
+        if step.value is not None:
+            values[step.place] = step.value
+    return values

@@ -49,7 +49,7 @@ def _page(options: argparse.Namespace) -> bytes:
         return simulator_page()
     if options.lesson is not None:
         from app.teaching.export.page.lesson_page import lesson_page
-        from app.teaching.lessons.own import lesson_called
+        from app.teaching.lessons.catalogue import lesson_called
 
         return lesson_page(lesson_called(options.lesson))
     from app.teaching.export.page.run_page import run_page

@@ -8,14 +8,13 @@ from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QWidget
 
 from app.boxes import across, down, plain_scroll_area
 from app.clock import Timer
-from app.teaching.lessons.bar import LessonBar
-from app.teaching.lessons.ending import Ending, homework_button
-from app.teaching.lessons.knobs import Knobs
-from app.teaching.lessons.picture import LessonPicture
-from app.teaching.lessons.player import LessonPlayer
+from app.teaching.lessons.interactives.base import Interactive
+from app.teaching.lessons.morph import Morph
+from app.teaching.lessons.page_parts import Ending, Knobs, LessonBar, LessonText, homework_button
+from app.teaching.lessons.player import LessonPlayer, Phase
 from app.teaching.lessons.prediction import Placed, PredictionBox
-from app.teaching.lessons.text import LessonText
 from app.theme.labels import Label
+from app.workspace.film import eased
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.errors import SettingsError
@@ -24,6 +23,7 @@ from grpo_core.text import tr
 
 PICTURE, WORDS = 63, 37
 """Shares of the page's width for the picture and the text, in percent."""
+PARTLY_HIDDEN = tr("Part of this picture is hidden until a question is answered.")
 STAGE_TEXT, STAGE_QUESTION = 1.9, 2.2
 """Font size factors when presenting on a screen of 1080 lines, for the roles "body" (13 pixels) and "number" (20)."""
 
@@ -33,6 +33,7 @@ class LessonPage(QWidget):
 
     Attributes:
         handed_out: ids of the lessons from a session whose answers can be saved as homework.
+        interactive: the lesson's own picture; None if it has none.
         following: the next lesson, offered at the end; None after the last one.
         stage: whether the lesson is being presented: one question, one picture, one number, and nothing else.
         filmed: whether the page is being filmed, without buttons, knobs or invitations.
@@ -58,9 +59,8 @@ class LessonPage(QWidget):
         self._guess_beside: tuple[float | None, bool] = None, False
         self._result = Timer(self, self._on_result)
         self.text, self.knobs, self.prediction = LessonText(), Knobs(), PredictionBox()
-        self.picture = LessonPicture(workspace, lesson_player)
-        self.picture.touched.connect(self.redraw)
-        self.picture.guessed.connect(self.prediction.put)
+        self.interactive: Interactive | None = None
+        self._morph: Morph | None = None
         self.bar = LessonBar(lesson_player)
         self.stage = self.filmed = False
         self.title, self.question, self.count = Label(wraps=True), Label(wraps=True), Label(name="muted")
@@ -76,14 +76,14 @@ class LessonPage(QWidget):
         self._build()
 
     def _build(self) -> None:
-        body = down((self.picture, 1), self.knobs, spacing=8)
+        self._body = down(self.knobs, spacing=8)
         words = QWidget()
         self._beside = beside = down(self.text, self.prediction, on=words, margins=(0, 0, 8, 0), spacing=12)
         beside.addWidget(self.homework, 0, Qt.AlignmentFlag.AlignLeft)
         beside.addWidget(self.ending)
         beside.addStretch(1)
         self.words = plain_scroll_area(words)
-        self._both = across(body, (self.words, WORDS), spacing=24)
+        self._both = across(self._body, (self.words, WORDS), spacing=24)
         top = QHBoxLayout()
         top.addWidget(self.title, 1)
         top.addWidget(self.count, 0, Qt.AlignmentFlag.AlignTop)
@@ -119,7 +119,7 @@ class LessonPage(QWidget):
         scale = self._unit * STAGE_TEXT if self.stage else view.scale
         self.text.show_text(text if reads else "", lesson.words, view.theme, scale)
         self.text.setVisible(reads)
-        self.words.setVisible(asks or lesson_player.finished or not self.stage or self.picture.interactive is None)
+        self.words.setVisible(asks or lesson_player.finished or not self.stage or self.interactive is None)
         self.prediction.show_prediction(None if lesson_player.finished else step.predict, answered)
         if lesson_player.reveal.playing:
             self.prediction.result.hide()
@@ -131,22 +131,41 @@ class LessonPage(QWidget):
         self.ending.setVisible(lesson_player.finished)
         if lesson_player.finished:
             self.ending.show_lesson(lesson, lesson_player.placed, self.following, view.theme, view.scale)
-        self.picture.show_on_paper()
+        if self.filmed and self.interactive is not None:
+            self.interactive.show_on_paper()
         turnable = bool(seen.knobs) and not lesson_player.covered and not self.filmed
         self.knobs.setVisible(turnable and not lesson_player.finished)
         if seen.knobs:
             self.knobs.show_knobs(seen.knobs, view.wanted, bool(lesson_player.turned))
-        picture = self.picture.interactive
-        self.bar.draw(view, picture.progress_text if picture is not None else "", stage=self.stage, filmed=self.filmed)
+        progress = "" if self.interactive is None else self.interactive.progress_text
+        self.bar.draw(view, progress, stage=self.stage, filmed=self.filmed)
         self._focus_new_step(lesson)
 
     def _draw_picture(self, view: View) -> None:
-        """Draw the picture for its step, with the prediction in it if the question is about a height."""
-        lesson_player = self._lesson_player
-        predict = lesson_player.step.predict
+        """Draw the picture for its step, interpolated during a reveal, and with parts covered while a question is open.
+
+        If the question is about a height, the prediction is in the picture, where it can be dragged until it is placed.
+        """
+        lesson_player, picture = self._lesson_player, self.interactive
+        if picture is None or lesson_player.lesson is None:
+            return
+        predict, placed = lesson_player.step.predict, lesson_player.placed.get(lesson_player.place)
         ghost = predict is not None and predict.kind == "ghost"
-        placed = lesson_player.placed.get(lesson_player.place)
-        self.picture.draw(view, self._guess(placed) if ghost else None, asks=ghost and lesson_player.covered)
+        picture.hidden, picture.block = lesson_player.hidden, lesson_player.lesson.block
+        picture.show_step(lesson_player.seen)
+        picture.guess = self._guess(placed) if ghost else None
+        picture.asks = ghost and lesson_player.covered and not self.filmed
+        picture.draw(view)
+        if picture.ready and self._morph is not None:
+            lesson_player.play_change()
+        if self._morph is not None and lesson_player.phase is Phase.CHANGING:
+            self._morph.blend(eased(lesson_player.reveal.share))
+        elif self._morph is not None and picture.ready:
+            self._morph.blend(1.0)
+            self._morph = None
+        picture.hide_parts(lesson_player.hidden, lesson_player.step.hides, view.theme, view.scale)
+        picture.hold(lesson_player.covered)
+        picture.setAccessibleDescription(PARTLY_HIDDEN if lesson_player.hidden else picture.summary(view))
 
     def _guess(self, placed: Placed | None) -> float | None:
         return self.prediction.guess if placed is None else placed.guess
@@ -174,7 +193,7 @@ class LessonPage(QWidget):
     @property
     def at_rest(self) -> bool:
         """Whether the run and the picture have reached the step, and no prediction is waiting for its score."""
-        player, picture = self._lesson_player, self.picture.interactive
+        player, picture = self._lesson_player, self.interactive
         placed = player.placed.get(player.place)
         scored = placed is None or placed.value is not None or bool(player.problem)
         return scored and not player.busy and (picture is None or picture.ready)
@@ -211,14 +230,32 @@ class LessonPage(QWidget):
         """
         wide, directions = self.width() > 1.1 * self.height(), QBoxLayout.Direction
         beside = directions.LeftToRight if wide else directions.TopToBottom
-        alone = self.picture.interactive is None
+        alone = self.interactive is None
         self._both.setStretch(0, 0 if alone else PICTURE)
         self._both.setDirection(directions.BottomToTop if alone else beside)
-        self.knobs.stand(alone)
+        self.knobs.arrange(stacked=alone)
 
     def _open_picture(self, name: str) -> None:
-        if self.picture.open(name):
-            self._arrange()
+        """Show the interactive picture called ``name``, or none for an unknown name."""
+        from app.teaching.lessons.interactives.table import INTERACTIVES
+
+        wanted = INTERACTIVES.get(name)
+        if wanted is (None if self.interactive is None else type(self.interactive)):
+            return
+        old, self._morph = self.interactive, None
+        self.interactive = self._lesson_player.interactive = None
+        if old is not None:
+            old.dispose()
+            self._body.removeWidget(old)
+            old.hide()
+            old.deleteLater()
+        if wanted is not None:
+            picture = self.interactive = self._lesson_player.interactive = wanted(self._workspace)
+            picture.touched.connect(self.redraw)
+            picture.guessed.connect(self.prediction.put)
+            self._body.insertWidget(0, picture, 1)
+            picture.show()
+        self._arrange()
 
     def _apply_style(self, view: View) -> None:
         theme, unit = view.theme, self._unit
@@ -234,7 +271,7 @@ class LessonPage(QWidget):
             self.prediction.set_look(theme, STAGE_TEXT * unit, unit)
         else:
             self.prediction.set_look(theme, view.scale)
-        self.prediction.filmed = self.picture.filmed = self.filmed
+        self.prediction.filmed = self.filmed
 
     @property
     def _unit(self) -> float:
@@ -244,7 +281,7 @@ class LessonPage(QWidget):
     @Slot(float)
     def answer(self, guess: float | None) -> None:
         """Place a prediction, or skip it. The picture then changes from its current state to the answer."""
-        self.picture.keep_before_answer()
+        self._morph = None if self.interactive is None else Morph(self.interactive)
         self._lesson_player.predict(guess)
 
     @Slot()
@@ -253,7 +290,8 @@ class LessonPage(QWidget):
         self.words.ensureWidgetVisible(self.prediction.sentence)
 
     def dispose(self) -> None:
-        self.picture.dispose()
+        if self.interactive is not None:
+            self.interactive.dispose()
 
     @Slot(str, object)
     def _on_turned(self, path: str, value: object) -> None:

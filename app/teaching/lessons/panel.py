@@ -9,10 +9,8 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QStackedLayout, QWidget
 
 from app.boxes import down
-from app.teaching.lessons.catalogue import Broken, lessons
-from app.teaching.lessons.course import COURSE
+from app.teaching.lessons.catalogue import COURSE, Broken, lessons, own_lessons
 from app.teaching.lessons.listing import HEADING, LessonList, by_subject, lines
-from app.teaching.lessons.own import own_lessons
 from app.teaching.lessons.page import LessonPage
 from app.teaching.lessons.player import LessonPlayer
 from app.theme.labels import Label

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
 import math
 from dataclasses import dataclass
@@ -11,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from app.settings.files import reason, write_atomically, write_or_say
-from grpo_core.csv_file import CsvWriter
+from grpo_core.csv_file import csv_text
 from grpo_core.regular_file import write_whole
-from grpo_core.teaching.homework import cell_of
+from grpo_core.teaching.homework.table import cell_of
 from grpo_core.text import tr
 
 LARGEST = 10_000_000
@@ -148,12 +147,7 @@ class LessonProgress:
 
     def csv(self) -> str:
         """Return all predictions as CSV, one row each, with numbers at full precision."""
-        text = io.StringIO()
-        writer = CsvWriter(text)
-        writer.writerow(COLUMNS)
-        for entry in self.history:
-            writer.writerow([_cell(getattr(entry, name)) for name in COLUMNS])
-        return text.getvalue()
+        return csv_text([COLUMNS, *([_cell(getattr(entry, name)) for name in COLUMNS] for entry in self.history)])
 
     def export(self, target: Path) -> str | None:
         """Write all predictions to a CSV file. Return an error message if that failed."""

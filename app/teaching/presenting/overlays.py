@@ -1,17 +1,31 @@
-"""Overlays of the window while presenting: a ring around the pointer, and a black screen."""
+"""Overlays of the window while presenting: a ring around the pointer, a black screen, and a large step counter."""
 
 from __future__ import annotations
 
 from typing import cast
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWindow
-from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QWidget
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWindow
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractSlider,
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QDockWidget,
+    QGraphicsView,
+    QMainWindow,
+    QWidget,
+)
 
-from app.theme.tokens import LIGHT, Theme
+from app.plotting.bar_chart import BarChart
+from app.teaching.presenting.speaker import shown_now
+from app.theme.labels import Label
+from app.theme.tokens import LIGHT, RADIUS, Theme
+from app.workspace.view import View
 from grpo_core.text import tr
 
-RADIUS = 30
+RING_RADIUS = 30
 """Radius in pixels at 100 %."""
 
 
@@ -44,7 +58,7 @@ class PointerRing(QWidget):
 
     def set_look(self, theme: Theme, scale: float) -> None:
         self._theme, self._scale = theme, scale
-        side = round(2 * (RADIUS + 6) * scale)
+        side = round(2 * (RING_RADIUS + 6) * scale)
         self.resize(side, side)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -67,7 +81,7 @@ class PointerRing(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter, theme = QPainter(self), self._theme
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        centre, radius = QPointF(self.width() / 2, self.height() / 2), RADIUS * self._scale
+        centre, radius = QPointF(self.width() / 2, self.height() / 2), RING_RADIUS * self._scale
         width = (6.0 if self._pressed else 3.5) * self._scale
         # a halo, so that it contrasts with any background
         for meaning, wide in (("ground", width + 3 * self._scale), ("text", width)):
@@ -135,4 +149,157 @@ class Blank(QWidget):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Resize:
             self.setGeometry(self._window.rect())
+        return False
+
+
+LARGE, SMALL = 1.5, 1.6
+"""Factors by which the font sizes "counter" and "body" are multiplied."""
+MARGIN = 12
+CONTROLS = (QAbstractButton, QAbstractSlider, QAbstractSpinBox, QComboBox)
+"""Classes of widgets that can be clicked or dragged."""
+CONTENT = (QGraphicsView, BarChart, Label)
+"""Classes of widgets with content to read."""
+CORNERS = ((1.0, 1.0), (0.5, 1.0), (0.0, 1.0), (1.0, 0.0), (0.5, 0.5))
+"""Possible positions, as fractions of the free space in each direction, in order of preference."""
+
+
+def visible_controls(window: QWidget, but: QWidget) -> list[QRect]:
+    """Return the rectangles of the visible, usable controls of ``window``, except those in ``but``."""
+    controls = [part for part in window.findChildren(QWidget) if isinstance(part, CONTROLS)]
+    return [
+        QRect(part.mapTo(window, QPoint()), part.size())
+        for part in controls
+        if not part.visibleRegion().isEmpty() and part.isEnabledTo(window) and not but.isAncestorOf(part)
+    ]
+
+
+def visible_content(window: QWidget) -> list[QRect]:
+    """Return the rectangles of the visible plots and labels of ``window``."""
+    parts = [part for part in window.findChildren(QWidget) if isinstance(part, CONTENT)]
+    drawn = [part.viewport() if isinstance(part, QGraphicsView) else part for part in parts]  # a plot hides itself
+    return [QRect(part.mapTo(window, QPoint()), part.size()) for part in drawn if not part.visibleRegion().isEmpty()]
+
+
+class StepCounter(QWidget):
+    """An overlay that covers no control, and as little as possible of plots and text. It can be dragged.
+
+    Args:
+        beside: name of the widget at whose right end it is placed if that is free.
+    """
+
+    def __init__(self, window: QWidget, beside: str = "") -> None:
+        super().__init__(window)
+        self._beside = beside
+        self._theme: Theme = LIGHT
+        self._scale = 1.0
+        self._lines = ("", "")
+        self._grip: QPoint | None = None
+        self._place: tuple[float, float] | None = None  # where it was dragged, as a fraction of the free space
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setCursor(Qt.CursorShape.OpenHandCursor)
+        self.setAccessibleName(tr("Step counter"))
+        self.hide()
+
+    def switch(self, on: bool) -> None:
+        if on:
+            self.window().installEventFilter(self)
+        else:
+            self.window().removeEventFilter(self)
+        self.setVisible(on)
+        self.settle()
+
+    def show_view(self, view: View) -> None:
+        """Show the update under the cursor, and its stage."""
+        content = (shown_now(view), view.theme, view.scale)
+        if content == (self._lines, self._theme, self._scale):
+            return
+        self._lines, self._theme, self._scale = content
+        self.setAccessibleDescription(", ".join(filter(None, self._lines)))
+        if self.size() != self.sizeHint():
+            self.settle()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        large, small = self._fonts()
+        edge = round(16 * self._scale)
+        # The widest text in a run with a four-digit number of updates, so that it does not jump with each update.
+        usual = ("0,000", tr("Update, pass 4/4"))
+        wide = max(
+            *(large.horizontalAdvance(text) for text in (usual[0], self._lines[0])),
+            *(small.horizontalAdvance(text) for text in (usual[1], self._lines[1])),
+        )
+        return QSize(wide + 2 * edge, round(large.height() * 0.95 + small.height() + edge))
+
+    def _fonts(self) -> tuple[QFontMetrics, QFontMetrics]:
+        large = self._theme.font("counter", LARGE * self._scale)
+        small = self._theme.font("strong", SMALL * self._scale)
+        return QFontMetrics(large), QFontMetrics(small)
+
+    def _space(self) -> tuple[int, int]:
+        outer, edge = self.window().size(), round(MARGIN * self._scale)
+        return max(outer.width() - self.width() - 2 * edge, 1), max(outer.height() - self.height() - 2 * edge, 1)
+
+    def settle(self) -> None:
+        """Update size and position: where the user dragged the counter, or otherwise where it covers the least."""
+        if self.isHidden():
+            return
+        self.resize(self.sizeHint())
+        self.move(self._free_place() if self._place is None else self._at(self._place))
+        self.raise_()
+
+    def _at(self, share: tuple[float, float]) -> QPoint:
+        (wide, high), edge = self._space(), round(MARGIN * self._scale)
+        return QPoint(edge + round(share[0] * wide), edge + round(share[1] * high))
+
+    def _free_place(self) -> QPoint:
+        """Return the right end of the row ``beside`` if that is free, or otherwise the best corner.
+
+        This is the first corner that covers the fewest controls and, among those, the least of plots and text.
+        """
+        window, edge = self.window(), round(MARGIN * self._scale)
+        places = [self._at(corner) for corner in CORNERS]
+        row = window.findChild(QWidget, self._beside) if self._beside else None
+        if row is not None and not row.visibleRegion().isEmpty():
+            box = QRect(row.mapTo(window, QPoint()), row.size())
+            places.insert(0, QPoint(box.right() - self.width() - edge, box.center().y() - self.height() // 2))
+        controls, content = visible_controls(window, self), visible_content(window)
+
+        def covered(place: QPoint) -> tuple[int, int]:
+            own = QRect(place, self.size())
+            hidden = [own.intersected(box).size() for box in content]
+            return sum(map(own.intersects, controls)), sum(size.width() * size.height() for size in hidden)
+
+        return min(places, key=covered)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, theme, edge = QPainter(self), self._theme, 16 * self._scale
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(theme.colour("muted"), theme.ring_width / 2))
+        painter.setBrush(theme.colour("ground"))
+        box = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+        painter.drawRoundedRect(box, RADIUS * self._scale, RADIUS * self._scale)
+        painter.setPen(theme.colour("text"))
+        inside = box.adjusted(edge, edge * 0.3, -edge, -edge * 0.5)
+        painter.setFont(theme.font("counter", LARGE * self._scale))
+        painter.drawText(inside, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, self._lines[0])
+        painter.setFont(theme.font("strong", SMALL * self._scale))
+        painter.drawText(inside, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom, self._lines[1])
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._grip = event.position().toPoint()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._grip is None:
+            return
+        wanted = self.mapToParent(event.position().toPoint()) - self._grip
+        (wide, high), edge = self._space(), round(MARGIN * self._scale)
+        self._place = (min(max((wanted.x() - edge) / wide, 0.0), 1.0), min(max((wanted.y() - edge) / high, 0.0), 1.0))
+        self.settle()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        self._grip = None
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize:
+            self.settle()
         return False

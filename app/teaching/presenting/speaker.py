@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QEvent, QLocale, QSignalBlocker, Qt, QTime, Signal, Slot
-from PySide6.QtGui import QAction, QHideEvent, QKeyEvent, QScreen, QShowEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPushButton, QToolButton, QWidget
+from PySide6.QtCore import QCoreApplication, QEvent, QLocale, QObject, QSignalBlocker, Qt, QTime, Signal, Slot
+from PySide6.QtGui import QAction, QHideEvent, QKeyEvent, QMouseEvent, QScreen, QShowEvent
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPlainTextEdit, QPushButton, QToolButton, QWidget
 
 from app.boxes import across, down
 from app.clock import Timer, now
-from app.teaching.presenting.notes import NotesEdit
-from app.teaching.presenting.presenting_words import sentence_next, sentence_now
+from app.settings.files import write_or_say
 from app.teaching.presenting.screens import described
 from app.theme.labels import Label
 from app.theme.stylesheet import palette, stylesheet
 from app.theme.tokens import Theme
+from app.widgets.stage_button import STAGE_HELP, STAGE_NAMES
+from app.workspace.cursor import Stage
 from app.workspace.view import View
 from grpo_core.text import tr
 
@@ -231,3 +233,131 @@ class SpeakerWindow(QWidget):
         super().hideEvent(event)
         self._ticks.stop()
         self.changed.emit()
+
+
+def shown_now(view: View) -> tuple[str, str]:
+    """Return the number of the update, and its stage and pass or, without an update, the state of the run."""
+    if view.step.step is None:
+        return f"{view.cursor.step:,}", tr("No update yet") if not view.head else tr("Before update 1")
+    stage, passes = view.cursor.stage, view.step.passes
+    name = STAGE_NAMES[stage]
+    if stage is Stage.UPDATE and passes > 1:
+        name = tr("{name}, pass {passed}/{passes}").format(name=name, passed=view.step.passed + 1, passes=passes)
+    return f"{view.cursor.step:,}", name
+
+
+def sentence_now(view: View) -> str:
+    """Return a sentence for the speaker about the update and its stage."""
+    if view.step.step is None:
+        return tr("Update {step:,} of {head:,} · before the first update").format(step=view.cursor.step, head=view.head)
+    return tr("Update {step:,} of {head:,} · {stage} {view}").format(
+        step=view.cursor.step, head=view.head, stage=view.cursor.stage + 1, view=shown_now(view)[1]
+    )
+
+
+def sentence_next(view: View) -> str:
+    """Return a sentence about what the forward key of a remote control will show."""
+    step, passes = view.cursor.step, max(view.step.passes, 1)
+    here = view.cursor.next_stage(passes) if step > 0 else None
+    if here is not None:
+        if here.stage is Stage.UPDATE and here.passed > 0:
+            return tr("Pass {passed} of {passes} of the same update.").format(passed=here.passed + 1, passes=passes)
+        return f"{STAGE_NAMES[here.stage]}. {STAGE_HELP[here.stage]}"
+    if step >= view.head and view.run.read_only:
+        return tr("This is the last update of the run, and nothing is computed: it can only be looked at.")
+    pattern = (
+        tr("Update {step:,} is shown. {stage}: {help}")
+        if step < view.head
+        else tr("Update {step:,} is computed. {stage}: {help}")
+    )
+    return pattern.format(step=step + 1, stage=STAGE_NAMES[Stage.SAMPLE], help=STAGE_HELP[Stage.SAMPLE])
+
+
+LARGEST = 1_000_000
+"""Maximum size in bytes of a notes file that is read."""
+SETTLE_MS = 2000
+
+
+class NotesFile(QObject):
+    """Stores the notes in a text file.
+
+    Signals:
+        refused: emitted with the reason, as a sentence, if the notes could not be written.
+    """
+
+    refused = Signal(str)
+
+    def __init__(self, path: Path, notes: NotesEdit, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._path, self._notes = path, notes
+        self._later = Timer(self, self.save, SETTLE_MS)
+        notes.set_text(_read(path))
+        notes.textChanged.connect(self._later.start)
+
+    @Slot()
+    def save(self) -> None:
+        """Write the notes now."""
+        self._later.stop()
+        refusal = write_or_say(self._path, self._notes.toPlainText().encode("utf-8", "replace"), tr("The notes"))
+        if refusal:
+            self.refused.emit(refusal)
+
+    def close(self) -> None:
+        """Write pending changes."""
+        if self._later.isActive():
+            self.save()
+
+
+def _read(path: Path) -> str:
+    """Return the stored notes, or an empty string if they cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(LARGEST).decode("utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+class NotesEdit(QPlainTextEdit):
+    """A text field that accepts keys only while it is being edited.
+
+    Signals:
+        wanted: emitted with True when a mouse button is pressed on it, to edit it, and with False when Esc ends that.
+    """
+
+    wanted = Signal(bool)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName(tr("Notes"))
+        self.setPlaceholderText(tr("Notes: the class does not see them, and a session keeps them."))
+        self.setTabChangesFocus(True)
+        self.set_editing(False)
+
+    def set_editing(self, on: bool) -> None:
+        """Set whether the field accepts keys. If it does not, all keys go to the window."""
+        self.setReadOnly(not on)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus if on else Qt.FocusPolicy.NoFocus)
+
+    def set_text(self, text: str) -> None:
+        """Replace the notes, for example with those of a session, without emitting a signal."""
+        with QSignalBlocker(self):
+            self.setPlainText(text)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self.wanted.emit(True)
+        super().mousePressEvent(event)
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and self._ends(event):
+            event.accept()  # before the command that ends the presentation
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if self._ends(event):
+            self.wanted.emit(False)
+        else:
+            super().keyPressEvent(event)
+
+    def _ends(self, event: QKeyEvent) -> bool:
+        return event.key() == Qt.Key.Key_Escape and not self.isReadOnly()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from grpo_core import __version__
-from grpo_core.csv_file import CsvWriter
+from grpo_core.csv_file import csv_text
 from grpo_core.errors import GrpoError
 from grpo_core.teaching.homework.checking import DIFFERS, REFUSED, UNCHECKED, Checker, Verdict
 from grpo_core.teaching.homework.file import Homework, HomeworkAnswer, HomeworkError, read_homework, well_formed
@@ -95,9 +94,7 @@ class Collected:
 
     def csv(self) -> str:
         """Return the table as CSV: numbers at full precision, and no text that a spreadsheet would execute."""
-        text = io.StringIO()
-        CsvWriter(text).writerows([cell_of(cell) for cell in row] for row in self.table())
-        return text.getvalue()
+        return csv_text([cell_of(cell) for cell in row] for row in self.table())
 
     def _answers(self, row: Row) -> Iterator[object]:
         found = {}

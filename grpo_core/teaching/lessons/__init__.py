@@ -14,9 +14,13 @@ from grpo_core.teaching.lessons.lesson import (
     Prediction,
     Teaching,
     Word,
+    answered,
+    as_told,
+    close,
+    in_words,
+    right,
 )
 from grpo_core.teaching.lessons.reading import load_lesson, read_lesson
-from grpo_core.teaching.lessons.scoring import answered, as_told, close, in_words, right
 from grpo_core.teaching.lessons.steps import Offer, Vocabulary, spoken, terms_in
 from grpo_core.teaching.lessons.table import LessonError, nearest
 from grpo_core.text import tr

@@ -8,7 +8,7 @@ from itertools import pairwise
 from grpo_core.config import Settings
 from grpo_core.config.bandit_task import LANDSCAPES, BanditTask
 from grpo_core.explain import Quantity
-from grpo_core.teaching.lessons.lesson import Choice, Lesson, LessonStep, Prediction
+from grpo_core.teaching.lessons.lesson import Choice, LessonStep, Prediction
 from grpo_core.teaching.lessons.table import Table
 from grpo_core.text import tr
 
@@ -57,20 +57,6 @@ def check_step(t: Table, step: LessonStep, settings: Settings) -> None:
             _check_places(t.table("predict"), "answer", step.predict.answer.quantity, settings)
     if step.predict is not None:
         _check_updates(t.table("predict"), step.predict, step)
-
-
-def check_lesson(t: Table, lesson: Lesson) -> None:
-    """Reject a lesson without questions, or with a question before anything is shown.
-
-    Raises:
-        LessonError: the lesson has one of these faults.
-    """
-    if lesson.steps[0].predict is not None:
-        raise t.source.error(
-            ("steps", 0, "predict"), tr("the first step must show something; ask a question in a later one")
-        )
-    if not lesson.questions:
-        raise t.error("", tr("the lesson has no question; at least one step needs one, [steps.predict]"))
 
 
 def _check_updates(t: Table, predict: Prediction, step: LessonStep) -> None:

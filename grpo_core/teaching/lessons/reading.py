@@ -10,7 +10,6 @@ from pathlib import Path
 from grpo_core.parsing import ParseError, from_toml
 from grpo_core.regular_file import read_limited
 from grpo_core.teaching.lessons.lesson import Lesson, Teaching, Word
-from grpo_core.teaching.lessons.limits import check_lesson
 from grpo_core.teaching.lessons.steps import Offer, Steps, Vocabulary
 from grpo_core.teaching.lessons.table import LessonError, Source, Table
 from grpo_core.text import tr
@@ -92,7 +91,12 @@ def _lesson(t: Table, vocabulary: Vocabulary) -> Lesson:
         covers=t.texts("covers", ()),
     )
     t.done()
-    check_lesson(t, lesson)
+    if lesson.steps[0].predict is not None:
+        raise t.source.error(
+            ("steps", 0, "predict"), tr("the first step must show something; ask a question in a later one")
+        )
+    if not lesson.questions:
+        raise t.error("", tr("the lesson has no question; at least one step needs one, [steps.predict]"))
     return lesson
 
 

@@ -1,8 +1,12 @@
-"""The simulator's program: recorded functions for each algorithm and group size, rewards, and random numbers."""
+"""The simulator's program in JavaScript: recorded functions for each algorithm and group size, rewards, random numbers.
+
+Each recorded operation is a call of a function of ``resources/page/arrays.js``.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,7 +21,7 @@ from grpo_core.config import Settings
 from grpo_core.config.presets import PRESETS
 from grpo_core.shipped import resource
 from grpo_core.teaching.simulator.functions import measured, moved, passed, sampled
-from grpo_core.teaching.simulator.javascript import function
+from grpo_core.teaching.simulator.recording import Argument, Recording, Shape
 
 ALGORITHMS = ("GRPO (DeepSeekMath)", "REINFORCE", "REINFORCE + baseline", "Dr. GRPO", "RLOO", "CISPO")
 """The presets that can be chosen. The first three are compared."""
@@ -129,3 +133,39 @@ def written(numbers: np.ndarray) -> str:
     """Return numbers in [0, 1) as text, exactly, nine of :data:`DIGITS` each."""
     whole = (numbers * 2.0**53).astype(np.int64)
     return "".join(DIGITS[n >> shift & 63] for n in whole.tolist() for shift in range(48, -1, -6))
+
+
+def function(compute: Callable[..., Mapping[str, Any]], inputs: Mapping[str, Shape]) -> str:
+    """Return ``compute`` as a JavaScript function from an object of arrays to an object of arrays.
+
+    Args:
+        compute: takes recorded arrays as keywords and returns arrays by name.
+        inputs: shapes of its arguments.
+    """
+    tape = Recording()
+    results = {
+        name: array.name for name, array in compute(**{name: tape.array(name, inputs[name]) for name in inputs}).items()
+    }
+    needed = set(results.values())
+    for name, operation in reversed(tape.operations.items()):
+        if name in needed:
+            needed.update(one for one in operation.arguments if isinstance(one, str))
+    lines = [
+        f"{name}={operation.function}({','.join(map(_written, operation.arguments))})"
+        for name, operation in tape.operations.items()
+        if name in needed
+    ]
+    given = ",".join(name for name in inputs if name in needed)
+    made = ",".join(f"{name}:{value}" for name, value in results.items())
+    computed = f"const {','.join(lines)};" if lines else ""
+    return f"({{{given}}})=>{{{computed}return{{{made}}}}}"
+
+
+def _written(argument: Argument) -> str:
+    if isinstance(argument, str):
+        return argument
+    if isinstance(argument, tuple):
+        return "[" + ",".join(map(str, argument)) + "]"
+    if math.isinf(argument):
+        return "Infinity" if argument > 0 else "-Infinity"
+    return repr(float(argument)).removesuffix(".0")

@@ -340,7 +340,7 @@ def arrived(program: Application) -> None:
     while time.monotonic() < until:
         settle(100)
         page = program.part("teaching").lessons.panel.page
-        ready = page is None or page.picture.interactive is None or page.picture.interactive.ready
+        ready = page is None or page.interactive is None or page.interactive.ready
         if ready and not program.part("teaching").lessons.player.busy:
             break
     before: list[tuple[int, int]] = []

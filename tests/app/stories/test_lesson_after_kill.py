@@ -14,7 +14,7 @@ from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QMenu
 
 from app.application import Application
-from app.teaching.lessons.recovery import FILE, LessonRecovery
+from app.teaching.teaching import FILE, LessonRecovery
 from grpo_core.config import Settings
 from grpo_core.runs.run_file import RunWriter
 from grpo_core.runs.session import Manifest, read_manifest, save_session

@@ -12,10 +12,9 @@ from PySide6.QtWidgets import QDialog, QFileDialog
 
 from app.teaching.controllers.homework import HomeworkDialog
 from app.teaching.export.lesson_command import main
-from app.teaching.lessons.course import COURSE, SLOTS, plan
-from app.teaching.lessons.own import lesson_called
+from app.teaching.lessons.catalogue import COURSE, SLOTS, lesson_called, plan
 from grpo_core.runs.session import read_manifest
-from grpo_core.teaching.homework import read_homework
+from grpo_core.teaching.homework.file import read_homework
 from grpo_core.teaching.lessons import spoken
 from tests.app.conftest import Driver
 from tests.app.pdf_text import pages_of

@@ -15,8 +15,8 @@ from app.export.stage import FilmLook
 from app.plotting.numbers import shown
 from app.teaching.export.lesson_film import LEAST_SECONDS, paper_of_step, pictures
 from app.teaching.export.lesson_stage import lesson_stage
-from app.teaching.lessons import own
-from app.teaching.lessons.own import lesson_called
+from app.teaching.lessons import catalogue
+from app.teaching.lessons.catalogue import lesson_called
 from app.teaching.lessons.reveal import CHANGE_SECONDS
 from grpo_core.teaching.lessons import Lesson, spoken
 from tests.app.teaching.lessons.spoilers import check_covered, texts_of
@@ -127,7 +127,7 @@ def test_the_command_writes_the_film_and_leaves_what_is_there(
     lesson: Lesson, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, qapp: object
 ) -> None:
     short = Lesson(**{**vars(lesson), "steps": lesson.steps[:1]})
-    monkeypatch.setattr(own, "lesson_called", lambda name: short)
+    monkeypatch.setattr(catalogue, "lesson_called", lambda name: short)
     out = tmp_path / "lesson.webp"
     command = ["--lesson", "build_group", "--out", str(out), "--size", "400x300", "--theme", "dark"]
     assert main(command) == 0

@@ -10,7 +10,7 @@ import pytest
 
 from app.teaching.export.gift import escaped, gift
 from app.teaching.export.lesson_command import main
-from app.teaching.lessons.own import template
+from app.teaching.lessons.catalogue import template
 from grpo_core.teaching.lessons import Answer, Choice, Lesson, LessonStep, Prediction
 
 NASTY = r"~a = #1: {π} \ → 50%"

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QApplication, QFileDialog
 from app.plotting.numbers import shown
 from app.teaching.export.handout import answers, command, handout, terms
 from app.teaching.export.handout_command import main
-from app.teaching.export.lesson_walk import walked
-from app.teaching.lessons.own import lesson_called, template
+from app.teaching.export.lesson_stage import walked
+from app.teaching.lessons.catalogue import lesson_called, template
 from grpo_core.commands.cli import main as core
 from grpo_core.teaching.lessons import Lesson, spoken
 from tests.app.conftest import Driver

@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QDialog, QFileDialog
 
 from app.teaching.controllers.homework import HomeworkDialog, file_name
 from app.teaching.export.homework import main
-from app.teaching.lessons.own import lesson_called, template
-from grpo_core.teaching.homework import Homework, read_homework
+from app.teaching.lessons.catalogue import lesson_called, template
+from grpo_core.teaching.homework.file import Homework, read_homework
 from tests.app.conftest import Driver
 from tests.app.painted import heights_of
 from tests.app.teaching.lessons.hands import Pupil

@@ -12,9 +12,9 @@ import pytest
 from app.resources import resource
 from app.teaching.export.lesson_check import StepReport, compare_seeds
 from app.teaching.export.lesson_command import main
-from app.teaching.export.lesson_walk import WalkedStep
+from app.teaching.export.lesson_stage import WalkedStep
+from app.teaching.lessons.catalogue import template
 from app.teaching.lessons.interactives.table import BEGIN, END, words_table
-from app.teaching.lessons.own import template
 from grpo_core.teaching.lessons import Answer, Prediction
 from tests.app.conftest import Driver
 

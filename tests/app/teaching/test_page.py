@@ -24,14 +24,13 @@ from app.plotting.numbers import full, shown
 from app.resources import resource
 from app.teaching.export.page.document import LARGEST, document, html_page
 from app.teaching.export.page.explained import Explained, ShownUpdate
-from app.teaching.export.page.knob_sweep import SEEDS, knob_sweeps
 from app.teaching.export.page.lesson_page import lesson_page, walk_through
 from app.teaching.export.page.markup import MATHML, MATHML_ATTRIBUTES, element, escaped, formula
 from app.teaching.export.page.run_page import run_page
+from app.teaching.export.page.sweep import SEEDS, knob_sweeps
 from app.teaching.export.page.update import update_section
 from app.teaching.export.page_command import main
-from app.teaching.lessons.catalogue import lessons
-from app.teaching.lessons.own import lesson_called, template
+from app.teaching.lessons.catalogue import lesson_called, lessons, template
 from app.teaching.lessons.prediction import Placed, result_text, verdict
 from grpo_core.commands.cli import main as core
 from grpo_core.config import Settings, language_settings

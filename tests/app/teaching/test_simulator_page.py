@@ -27,7 +27,6 @@ from grpo_core.config import Settings
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics
 from grpo_core.record import Step
-from grpo_core.teaching.simulator.javascript import function
 from grpo_core.teaching.simulator.program import (
     ALGORITHMS,
     LANDSCAPES,
@@ -35,6 +34,7 @@ from grpo_core.teaching.simulator.program import (
     SEEDS,
     SIZES,
     UPDATES,
+    function,
     program,
     settings_of,
     uniforms,

@@ -11,7 +11,7 @@ import pytest
 from app.export import film_command
 from app.teaching.controllers.homework import homework_of
 from app.teaching.export import handout_command, homework, lesson_command, page_command
-from app.teaching.lessons.own import lesson_called
+from app.teaching.lessons.catalogue import lesson_called
 from app.teaching.lessons.prediction import Placed
 from grpo_core.commands.cli import main as core
 

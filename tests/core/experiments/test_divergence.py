@@ -8,9 +8,14 @@ import pytest
 from grpo_core import kl
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
-from grpo_core.teaching.lessons.experiments.by_hand import LEAST, from_weights, ratio_terms, with_probability
-from grpo_core.teaching.lessons.experiments.divergence import Divergence
-from grpo_core.teaching.lessons.experiments.expected import expected_step
+from grpo_core.teaching.lessons.experiments.by_hand import (
+    LEAST,
+    Divergence,
+    expected_step,
+    from_weights,
+    ratio_terms,
+    with_probability,
+)
 
 SEEDS = range(12)
 

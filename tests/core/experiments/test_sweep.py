@@ -22,7 +22,7 @@ from grpo_core.experiments.sweep import (
 )
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics
-from grpo_core.teaching.lessons.experiments.expected import expected_step
+from grpo_core.teaching.lessons.experiments.by_hand import expected_step
 
 BASE = Settings().replace({"learner.mu": 1})
 THREE_ACTIONS = BASE.replace(

@@ -17,17 +17,9 @@ from grpo_core.errors import GrpoError
 from grpo_core.explain import Quantity
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics
-from grpo_core.teaching.homework import (
-    Checker,
-    Collected,
-    Homework,
-    HomeworkAnswer,
-    HomeworkError,
-    answer_to,
-    collect,
-    read_homework,
-)
-from grpo_core.teaching.homework.file import LARGEST
+from grpo_core.teaching.homework.checking import Checker, answer_to
+from grpo_core.teaching.homework.file import LARGEST, Homework, HomeworkAnswer, HomeworkError, read_homework
+from grpo_core.teaching.homework.table import Collected, collect
 from grpo_core.teaching.lessons import Answer, Choice, Lesson, LessonStep, Prediction
 
 SETTINGS = Settings().replace({"seed": 5, "learner.group_size": 4})

@@ -133,13 +133,9 @@ class ShownUpdate:
         self.label, self.id, self._explained = label, id, explained
 
     @property
-    def long(self) -> bool:
-        """Whether completions have several tokens, in which case those of only one prompt are shown."""
-        return bool(self.step.mask.shape[1] > 1)
-
-    @property
     def rows(self) -> list[int]:
-        wanted = self.step.group == self.group if self.long else np.ones(len(self.step.group), dtype=bool)
+        """The completions shown: those of one prompt if they have several tokens, otherwise all."""
+        wanted = self.step.group == self.group if self.numbers.long else np.ones(len(self.step.group), dtype=bool)
         return [int(row) for row in np.flatnonzero(wanted)]
 
     def door(self, quantity: Quantity, text: str, kind: str = "", **attributes: object) -> Markup:

@@ -12,13 +12,11 @@ from PySide6.QtWidgets import QWidget
 from app.build import this_build
 from app.plotting.export import encoded
 from app.teaching.export.handout import Term, command, key_of, terms
-from app.teaching.export.lesson_stage import lesson_stage
-from app.teaching.export.lesson_walk import SIZE, walked_on
+from app.teaching.export.lesson_stage import SIZE, lesson_stage, walked_on
 from app.teaching.export.page.document import command_section, document, settings_section
 from app.teaching.export.page.explained import Explained, ShownUpdate
-from app.teaching.export.page.knob_sweep import knob_sweeps
 from app.teaching.export.page.markup import Markup, element, formula, joined, section
-from app.teaching.export.page.sweep import SweepTable, merged, sweep_section, sweeps_of
+from app.teaching.export.page.sweep import SweepTable, knob_sweeps, merged, sweep_section, sweeps_of
 from app.teaching.export.page.update import update_section
 from app.teaching.lessons.interactives.base import Interactive
 from app.teaching.lessons.prediction import Placed, lesson_of, verdict
@@ -27,7 +25,7 @@ from app.workspace.view import View
 from grpo_core.errors import GrpoError
 from grpo_core.record import Origin, Step
 from grpo_core.teaching.lessons import Lesson, LessonStep, Prediction, right, spoken, terms_in
-from grpo_core.teaching.lessons.scoring import CLOSE
+from grpo_core.teaching.lessons.lesson import CLOSE
 from grpo_core.text import tr
 
 MOST_UPDATES = 12
@@ -123,7 +121,7 @@ def walk_through(lesson: Lesson) -> Walked:
             if step.value is not None:
                 found.values[step.place] = step.value
             found.note(step.place, stage.workspace.view)
-            picture = stage.page.picture.interactive
+            picture = stage.page.interactive
             if picture is not None:
                 drawn = encoded(picture.grab().toImage(), "PNG"), in_words(picture)
                 if drawn not in found.pictures.values():

@@ -14,7 +14,7 @@ from app.teaching.export.page.document import command_section, document, setting
 from app.teaching.export.page.explained import Explained, ShownUpdate
 from app.teaching.export.page.markup import Markup, element, section
 from app.teaching.export.page.update import update_section
-from app.teaching.export.train_words import train_command
+from grpo_core.assignments import train_command
 from grpo_core.errors import GrpoError
 from grpo_core.export.script_words import caption, one_line
 from grpo_core.export.tables import checked

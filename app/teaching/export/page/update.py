@@ -76,7 +76,7 @@ def _stage_words(update: ShownUpdate, stage: Stage) -> str:
     """Return a sentence about a stage of this update or, if there is none, about what the stage does in general."""
     view = update.view.at(stage, update.passed)
     words = ""
-    if update.long:
+    if update.numbers.long:
         words = stage_of_tokens(view, update.group, Cursor(step=update.step.step, stage=stage, passed=update.passed))
     elif update.step.context is not None:
         drawn = picture(view, int(update.step.context[0, 0]), None)
@@ -111,7 +111,7 @@ def _table(update: ShownUpdate) -> Markup:
         for place, row in enumerate(rows)
     ]
     caption = tr("Step table, pass {passed} of {passes}").format(passed=passed + 1, passes=step.passes)
-    if update.long:
+    if update.numbers.long:
         caption = tr("Step table of prompt {group}, pass {passed} of {passes}").format(
             group=update.group + 1, passed=passed + 1, passes=step.passes
         )
@@ -244,7 +244,7 @@ LEVELS = 8
 
 def tokens(update: ShownUpdate) -> Markup | None:
     """Return the completions of the prompt shown, or None if they are one token long."""
-    if not update.long:
+    if not update.numbers.long:
         return None
     known = {name: values for name, tint in TINTS.items() if (values := tint.values(update.view)) is not None}
     first = DEFAULT if DEFAULT in known else next(iter(known), "")

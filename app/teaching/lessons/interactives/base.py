@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from PySide6.QtCore import QSize, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractSlider,
@@ -29,10 +30,9 @@ from app.plotting.legend import Entry
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.cover import LATER, NOW, Cover
 from app.theme.labels import Label
 from app.theme.reasons import allow
-from app.theme.tokens import Theme
+from app.theme.tokens import LIGHT, RADIUS, Theme
 from app.widgets.calm import CalmSlider
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -42,6 +42,7 @@ from grpo_core.text import tr
 
 if TYPE_CHECKING:
     from app.plotting.line_chart import LineChart
+    from app.plotting.plot import Plot
 
 CONTROLS = (QAbstractSlider, QAbstractSpinBox, QComboBox, QLineEdit)
 """Widgets that change a picture. Scroll bars, which Qt counts as sliders, do not."""
@@ -174,13 +175,17 @@ class Interactive(QWidget):
         for chart in self.findChildren(BarChart):
             chart.on_paper = True
 
+    def seeds(self, count: int) -> tuple[int, ...]:
+        """Return ``count`` seeds that no other :attr:`block` has: 0 to ``count`` − 1 in class."""
+        return tuple(range(self.block * count, (self.block + 1) * count))
+
     # -- building ------------------------------------------------------------------------------------------------------
 
     def lay_out(self, *parts: QWidget | QLayout | tuple[QWidget | QLayout, int], spacing: int = 4) -> None:
         """Stack the parts without margins. A number paired with a part is its stretch factor."""
         down(*parts, on=self, margins=0, spacing=spacing)
 
-    def make_twin(self, plot: LineChart | BarChart, legend: Sequence[Entry] = ()) -> TwinStack:
+    def make_twin(self, plot: Plot | BarChart, legend: Sequence[Entry] = ()) -> TwinStack:
         """Return ``plot`` with its table. :meth:`draw` sets its look and its description."""
         twin = TwinStack(plot, legend)
         self._charts.append(twin)
@@ -289,3 +294,71 @@ def pages(*widgets: QWidget) -> QStackedWidget:
     for widget in widgets:
         stack.addWidget(widget)
     return stack
+
+
+NOW, LATER = tr("Hidden until the question is answered"), tr("Hidden until a later question is answered")
+"""Words on a cover, by the question that lifts it."""
+LAID_OUT = (QEvent.Type.Resize, QEvent.Type.LayoutRequest)
+
+
+class Cover(QWidget):
+    """A cover that hides a widget, both visually and from screen readers."""
+
+    def __init__(self, target: QWidget) -> None:
+        super().__init__(target.parentWidget())
+        self.target = target
+        self._theme, self._scale = LIGHT, 1.0
+        self._shown_before = False
+        self.hide()
+        self._parent = target.parentWidget()
+        if self._parent is not None:  # a hidden widget is laid out, but gets no event about it
+            self._parent.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Follow the target whenever its parent lays it out.
+
+        Qt has applied the layout before it calls event filters.
+        """
+        if watched is self._parent and event.type() in LAID_OUT and not self.isHidden():
+            self.setGeometry(self.target.geometry())
+        return super().eventFilter(watched, event)
+
+    def put(self, theme: Theme, scale: float, words: str = NOW) -> None:
+        """Cover the target with ``words``, or update the cover if it is already there."""
+        self._theme, self._scale = theme, scale
+        self.setAccessibleName(words)
+        if not self.target.isHidden():
+            self._retain(True)
+            self._shown_before = True
+            self.target.hide()
+        self.setGeometry(self.target.geometry())
+        self.setVisible(self._shown_before)
+        self.raise_()
+        self.update()
+
+    def lift(self) -> None:
+        if self._shown_before:
+            self._shown_before = False
+            self._retain(False)
+            self.target.show()
+        self.hide()
+
+    def _retain(self, on: bool) -> None:
+        policy = self.target.sizePolicy()
+        policy.setRetainSizeWhenHidden(on)
+        self.target.setSizePolicy(policy)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, theme = QPainter(self), self._theme
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(theme.colour("border"), max(self._scale, 1.0), Qt.PenStyle.DashLine))
+        painter.setBrush(theme.colour("surface"))
+        radius = RADIUS * self._scale
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), radius, radius)
+        painter.setPen(theme.ink("muted"))
+        painter.setFont(theme.font("body", self._scale))
+        words, metrics = self.accessibleName(), painter.fontMetrics()
+        space = self.rect().adjusted(6, 0, -6, 0)
+        wrapped = int(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap)
+        if space.contains(metrics.boundingRect(space, wrapped, words)):
+            painter.drawText(QRectF(space), wrapped, words)

@@ -24,7 +24,6 @@ from app.workspace.view import View
 from grpo_core.config import Settings
 from grpo_core.experiments.sweep import ESTIMATORS, tilt_measures
 from grpo_core.teaching.lessons import Offer
-from grpo_core.teaching.lessons.experiments.seeds import block_of_seeds
 from grpo_core.text import plural, tr
 
 BETAS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 2.0)
@@ -216,7 +215,5 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
         """Yield the means over the seeds after the last update, one β at a time, for the curve named in ``key``."""
         base, name = key
         points = [base.replace({**CURVES[name], "objective.beta": beta}) for beta in BETAS]
-        for runs in self.workspace.jobs.results(
-            "ensembles", points, block_of_seeds(self.block, SEEDS), UPDATES, poll=poll
-        ):
+        for runs in self.workspace.jobs.results("ensembles", points, self.seeds(SEEDS), UPDATES, poll=poll):
             yield {measure: float(runs.measures[measure][-1].mean()) for measure in ("kl", "reward")}

@@ -1,27 +1,32 @@
-"""Credit assignment: completions token by token, tinted by the push on each token, and the effect on their lengths."""
+"""Credit assignment: completions token by token, tinted by the push on each token, and the effect in many runs.
+
+One picture is of the lengths of answers; the other compares outcome and process reward on a chain of decisions.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
+from PySide6.QtCore import Qt
 
+from app.jobs.runner import Poll
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line
 from app.plotting.numbers import shown
 from app.teaching.lessons.interactives.base import pages
 from app.teaching.lessons.interactives.group_tokens import GroupTokens, first_and_rest
-from app.teaching.lessons.interactives.line_pictures import over_updates
 from app.teaching.lessons.interactives.many_runs import ManyRuns
+from app.teaching.lessons.interactives.pictures import over_updates
 from app.workspace.step_view import StepView
 from app.workspace.view import View
 from grpo_core.config import Settings
 from grpo_core.record import Step
 from grpo_core.teaching.lessons import Offer
-from grpo_core.teaching.lessons.experiments.lengths import SEEDS, UPDATES, Lengths
+from grpo_core.teaching.lessons.experiments.courses import CREDITS, SEEDS, UPDATES, ChainProgress, Lengths
 from grpo_core.text import listed, plural, tr
 
 LENGTHS = (
@@ -30,17 +35,17 @@ LENGTHS = (
 )
 LEAST = 6.0
 """Minimum span of the axis in tokens."""
-SHOWS = ("plain", "push", "ledger", "critic", "lengths")
+CREDIT_SHOWS = ("plain", "push", "ledger", "critic", "lengths")
 """Views: plain tokens, tokens tinted by push, the calculation of the push, a comparison with a critic, and lengths."""
 
 
-class Credit(ManyRuns[tuple[Settings], Lengths]):
+class Credit(ManyRuns[tuple[Settings, tuple[int, ...]], Lengths]):
     """The group of the selected completion, right answers first, or the lengths to which many runs converge."""
 
     job = "lengths"
-    without_runs = SHOWS[:-1]
+    without_runs = CREDIT_SHOWS[:-1]
     offer = Offer(
-        shows=SHOWS,
+        shows=CREDIT_SHOWS,
         checks=("praised", "blamed", "filler", "last", "short_over_long", "wrong_growth", "right_growth"),
         parts=("lengths",),
     )
@@ -55,17 +60,13 @@ class Credit(ManyRuns[tuple[Settings], Lengths]):
 
     @property
     def lengths(self) -> Lengths | None:
-        return self.latest((self.settings,))
+        return self.latest((self.settings, self.seeds(SEEDS)))
 
-    def keys(self, settings: Settings) -> Sequence[tuple[Settings]]:
-        return [(settings,)]
+    def keys(self, settings: Settings) -> Sequence[tuple[Settings, tuple[int, ...]]]:
+        return [(settings, self.seeds(SEEDS))]
 
     def waiting(self) -> str:
-        return plural(
-            "{seeds} run of {updates} updates is being computed…",
-            "{seeds} runs of {updates} updates are being computed…",
-            len(SEEDS),
-        ).format(seeds=len(SEEDS), updates=UPDATES)
+        return _being_computed(UPDATES)
 
     def _draw(self, view: View) -> str:
         what = self.shows
@@ -73,7 +74,7 @@ class Credit(ManyRuns[tuple[Settings], Lengths]):
         if what != "lengths":
             self.tokens.show_group(view, what)
             return ""
-        self.train(view.wanted.replace({"seed": self.block}))
+        self.train(view.wanted.replace({"seed": 0}))
         found = self.lengths
         runs = {} if found is None else {line.name: getattr(found, line.name) for line in LENGTHS}
         axis = Scale(label=tr("tokens"), low=1)
@@ -88,8 +89,8 @@ class Credit(ManyRuns[tuple[Settings], Lengths]):
             )
             for name, line in self.plot.lines.items()
         ]
-        return plural("Median of {seeds} run: {ends}.", "Median of {seeds} runs: {ends}.", len(SEEDS)).format(
-            seeds=len(SEEDS), ends=listed(ends)
+        return plural("Median of {seeds} run: {ends}.", "Median of {seeds} runs: {ends}.", SEEDS).format(
+            seeds=SEEDS, ends=listed(ends)
         )
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
@@ -100,6 +101,14 @@ class Credit(ManyRuns[tuple[Settings], Lengths]):
         if view.step is None or view.gradient is None or view.advantage is None:
             return growth
         return {**growth, **_of_tokens(view, view.step, view.gradient, view.advantage, row or 0)}
+
+
+def _being_computed(updates: int) -> str:
+    return plural(
+        "{seeds} run of {updates} updates is being computed…",
+        "{seeds} runs of {updates} updates are being computed…",
+        SEEDS,
+    ).format(seeds=SEEDS, updates=updates)
 
 
 def _of_tokens(
@@ -144,3 +153,123 @@ def _of_tokens(
         "last": last,
         "short_over_long": short_over_long,
     }
+
+
+PROCESS_SHOWS = ("tokens", "race", "faulty")
+"""Views: a group token by token, right decisions over training, and the same with rewards from a faulty checker."""
+LINES = {
+    "process": Line(name="process", label=tr("process"), meaning="policy"),
+    "outcome": Line(name="outcome", label=tr("outcome"), meaning="text", style=Qt.PenStyle.DashLine),
+    "paid": Line(name="paid", label=tr("what the checker pays"), meaning="reward"),
+}
+
+
+Key = tuple[Settings, str, int, tuple[int, ...]]
+"""Key of runs: their settings, the kind of credit, the number of updates, and the seeds."""
+
+
+class StepCredit(ManyRuns[Key, ChainProgress]):
+    """Outcome reward compared with process reward: the advantages in one group, or training under each kind of credit.
+
+    Training is shown as the median and middle half of 64 runs. In the state, ``lanes`` are the kinds of credit shown,
+    and ``updates`` is the length of the runs.
+    """
+
+    without_runs = ("tokens",)
+    offer = Offer(
+        shows=PROCESS_SHOWS,
+        state={"lanes": CREDITS, "updates": 100},
+        words={"lanes": CREDITS},
+        checks=("needed_outcome", "needed_process", "needed_ratio", "apart", "right_end", "outcome_lead"),
+    )
+
+    def _build(self) -> None:
+        self.tokens = GroupTokens(self.workspace, "advantage")
+        self.plots = {"race": LineChart(tr("Right decisions")), "faulty": LineChart(tr("Right decisions and pay"))}
+        self.twins = {name: self.make_twin(plot) for name, plot in self.plots.items()}
+        self._stack = pages(self.tokens, *self.twins.values())
+        self.lay_out((self._stack, 1), self.note, spacing=6)
+        self._lanes: tuple[str, ...] = CREDITS
+        self._updates = 100
+
+    def _take(self) -> None:
+        self._lanes = tuple(name for name in CREDITS if name in self.state["lanes"]) or CREDITS
+        self._updates = self.state["updates"] if 0 < self.state["updates"] <= 1000 else 100
+
+    def keys(self, settings: Settings) -> Sequence[Key]:
+        return [(settings, lane, self._updates, self.seeds(SEEDS)) for lane in self._lanes]
+
+    def computed(self, key: Key, poll: Poll) -> Iterator[ChainProgress]:
+        """Yield the training progress, or raise an error if the task has no rewards for steps."""
+        settings, lane, updates, seeds = key
+        return self.workspace.jobs.results(
+            "chain", settings.replace({"objective.credit": lane}), updates, seeds, poll=poll
+        )
+
+    def course(self, lane: str) -> ChainProgress | None:
+        """Return the training progress computed so far for all seeds under one kind of credit, or None."""
+        return self.latest((self.settings, lane, self._updates, self.seeds(SEEDS)))
+
+    def waiting(self) -> str:
+        return _being_computed(self._updates)
+
+    def _draw(self, view: View) -> str:
+        self._stack.setCurrentIndex(PROCESS_SHOWS.index(self.shows))
+        if self.shows == "tokens":
+            explained = self.step.explain
+            self.tokens.show_group(view, "judged", asked=(explained.token or 0) if explained is not None else 0)
+            return ""
+        self._draw_runs(view, self.shows)
+        return self._sentence(self.shows)
+
+    def _draw_runs(self, view: View, what: str) -> None:
+        self.train(view.wanted.replace({"seed": 0, "objective.credit": "outcome"}))  # both are set for each lane
+        runs = {lane: course.right for lane in self._lanes if (course := self.course(lane)) is not None}
+        process = self.course("process")
+        if what == "faulty" and process is not None:
+            runs["paid"] = process.paid
+        plot = self.plots[what]
+        if what == "race":
+            share = Scale(label=tr("share of right decisions"), low=0, high=1)
+            plot.show_picture(over_updates(tuple(LINES.values())[:2], runs, share))
+        else:
+            plot.show_picture(over_updates(tuple(LINES.values()), runs, Scale(low=0), span=(0.0, 1.25)))
+
+    def _sentence(self, what: str) -> str:
+        if not self.ready or self.failure:
+            return self.progress_text
+        if what == "race":
+            ends = [f"{LINES[lane].label} {_updates(self._needed(lane))}" for lane in self._lanes]
+            return plural(
+                "Updates until nine out of ten decisions are right, median of {seeds} run: {ends}.",
+                "Updates until nine out of ten decisions are right, median of {seeds} runs: {ends}.",
+                SEEDS,
+            ).format(seeds=SEEDS, ends=listed(ends))
+        ends = [f"{LINES[name].label} {line.y[-1]:.2f}" for name, line in self.plots[what].lines.items()]
+        return plural(
+            "At the end, median of {seeds} run: {ends}.", "At the end, median of {seeds} runs: {ends}.", SEEDS
+        ).format(seeds=SEEDS, ends=listed(ends))
+
+    def _needed(self, lane: str) -> float:
+        course = self.course(lane)
+        return math.nan if course is None else course.median_needed()
+
+    def _right(self, lane: str) -> np.ndarray:
+        """Return the median share of right decisions after every update. NaN if unknown."""
+        course = self.course(lane)
+        return np.full(1, np.nan) if course is None else np.median(course.right, axis=-1)
+
+    def _answers(self) -> Mapping[str, Callable[[], float]]:
+        return {
+            "needed_outcome": lambda: self._needed("outcome"),
+            "needed_process": lambda: self._needed("process"),
+            "needed_ratio": lambda: self._needed("outcome") / self._needed("process"),
+            "apart": lambda: float(np.abs(self._right("outcome") - self._right("process")).max()),
+            "right_end": lambda: float(self._right("process")[-1]),
+            "outcome_lead": lambda: float(self._right("outcome")[-1] - self._right("process")[-1]),
+        }
+
+
+def _updates(count: float) -> str:
+    """Return a number of updates as text, or "more than were trained" if it is not finite."""
+    return shown(count, 0) if math.isfinite(count) else tr("more than were trained")

@@ -16,8 +16,8 @@ from app.plotting.numbers import shown, signed
 from app.plotting.table_model import Column, Marked
 from app.plotting.table_twin import TableTwin
 from app.teaching.lessons.interactives.family_list import FamilyList
-from app.teaching.lessons.interactives.line_pictures import over_updates
 from app.teaching.lessons.interactives.many_runs import ManyRuns
+from app.teaching.lessons.interactives.pictures import over_updates
 from app.theme.labels import Label
 from app.workspace.view import View
 from grpo_core.baselines import BASELINES
@@ -77,7 +77,7 @@ CROWDED = 1.6
 """Minimum scale at which the sentence about a member's idea is omitted."""
 
 
-class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
+class FamilyTree(ManyRuns[tuple[str, Settings, tuple[int, ...]], Compared]):
     """The tree, and next to it the runs of the selected member and its parent, and the switches that differ.
 
     In the state, ``member`` is the selected one, ``all`` is whether to show more than :data:`FEW`, and ``names`` are
@@ -123,7 +123,7 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
 
     @property
     def result(self) -> Compared | None:
-        return self.latest((self.member.name, self.settings))
+        return self.latest(self.keys(self.settings)[0])
 
     @property
     def _left(self) -> int:
@@ -131,8 +131,9 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
         turned = len(self.result.turned) if self.result is not None else -1
         return len(switches(self.member, self.settings)) - turned
 
-    def keys(self, settings: Settings) -> Sequence[tuple[str, Settings]]:
-        return [(self.member.name, settings)]
+    def keys(self, settings: Settings) -> Sequence[tuple[str, Settings, tuple[int, ...]]]:
+        """Return the key of the selected member, whose seeds begin with that of the lesson's run."""
+        return [(self.member.name, settings, tuple(range(settings.seed, settings.seed + SEEDS)))]
 
     def waiting(self) -> str:
         before = forebear(self.member)
@@ -175,10 +176,10 @@ class FamilyTree(ManyRuns[tuple[str, Settings], Compared]):
 
     def _draw_switches(self, scale: float) -> None:
         rows = []
-        for switch in switches(self.member, self.settings):
-            titles = [described_at(path).title for path in switch.changes]
-            before, own = zip(*switch.changes.values(), strict=True)
-            rows.append([self._adds(switch.path), listed(titles), _values_text(before), _values_text(own)])
+        for lead, changes in switches(self.member, self.settings).items():
+            titles = [described_at(path).title for path in changes]
+            before, own = zip(*changes.values(), strict=True)
+            rows.append([self._adds(lead), listed(titles), _values_text(before), _values_text(own)])
         self.table.set_rows(rows)
         line, header = self.table.verticalHeader().defaultSectionSize(), self.table.horizontalHeader().sizeHint()
         wanted = header.height() + ROWS * line + round(4 * scale)

@@ -20,13 +20,11 @@ from app.plotting.numbers import shown
 from app.plotting.plot import Plot
 from app.plotting.pyramid import Pyramid
 from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.interactives.bar_pictures import compared
 from app.teaching.lessons.interactives.base import pages
 from app.teaching.lessons.interactives.many_runs import ManyRuns
+from app.teaching.lessons.interactives.pictures import compared
 from app.theme.labels import Label
-from app.theme.tokens import Theme
 from app.workspace.view import View
-from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.experiments.ensemble import Ensemble
@@ -66,7 +64,22 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
     offer = Offer(shows=SHOWS, checks=("cause", "audit", "ill", "treated"), state={"right": 1})
 
     def _build(self) -> None:
-        self.dials = Dials(self.workspace)
+        self.dials = QWidget()
+        self.heads: dict[str, Label] = {}
+        self.plots: dict[str, Plot] = {}
+        self.twins: dict[str, TwinStack] = {}
+        grid = QGridLayout(self.dials)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(12)
+        grid.setVerticalSpacing(8)
+        for place, name in enumerate(TITLES):
+            self.heads[name] = Label()
+            plot = self.plots[name] = Plot(TITLES[name], Scale(label="", low=0, whole=True), _scale(name))
+            plot.add_curve(name, "", METRICS[name].colour if name in METRICS else "policy")
+            plot.activated.connect(partial(self._on_activated, name))
+            twin = self.twins[name] = self.make_twin(plot)
+            twin.hide_header()
+            grid.addLayout(down(self.heads[name], (twin, 1), spacing=0), place // COLUMNS, place % COLUMNS)
         self.plot = BarChart(tr("Right answers at the end"))
         self.twin = self.make_twin(self.plot, [TREATED.entry, ILL.entry])
         self._stack = pages(self.dials, self.twin)
@@ -105,12 +118,11 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
         return plural(
             "{seeds} seed each: {done} of {all} remedies tried…",
             "{seeds} seeds each: {done} of {all} remedies tried…",
-            len(SEEDS),
-        ).format(seeds=len(SEEDS), done=max(len(self.runs) - 1, 0), all=len(REMEDIES))
+            SEEDS,
+        ).format(seeds=SEEDS, done=max(len(self.runs) - 1, 0), all=len(REMEDIES))
 
     def _draw(self, view: View) -> str:
         self.train(view.wanted)
-        self.dials.set_look(view.theme, view.scale)
         on_dials = self.shows == "dials"
         self._stack.setCurrentIndex(0 if on_dials else 1)
         self.note.setVisible(not on_dials)
@@ -119,8 +131,8 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
         if self.failure:
             raise GrpoError(self.failure)
         if on_dials:
-            self.dials.show_run(view, self.audit)
-            return as_sentence(clauses(self.dials.summary_of(name) for name in self.dials.plots))
+            self._draw_dials(view)
+            return as_sentence(clauses(map(self.summary_of, TITLES)))
         self._draw_remedies()
         if len(self.runs) <= len(REMEDIES):
             return ""
@@ -128,13 +140,40 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
         return plural(
             "Right answers over {seeds} seed: {ill} as it is, {treated} with “{remedy}” put right.",
             "Right answers over {seeds} seeds: {ill} as it is, {treated} with “{remedy}” put right.",
-            len(SEEDS),
+            SEEDS,
         ).format(
-            seeds=len(SEEDS),
+            seeds=SEEDS,
             ill=shown(self._mean(""), 2),
             treated=shown(self._mean(name), 2),
             remedy=REMEDIES[name].cause,
         )
+
+    def _draw_dials(self, view: View) -> None:
+        """Draw the run of ``view``, with the probability of the right action next to the rewards."""
+        for name in TITLES:
+            curve = self.plots[name].curves[0]
+            curve.series = Pyramid(self.audit) if name == AUDIT else view.run.series[name]
+            curve.first = 0.0 if name == AUDIT else 1.0
+            if name == "entropy":
+                self.plots[name].set_scales(y=Scale(low=0, high=_most_entropy(view)))
+            self.heads[name].setFont(view.theme.font("strong", view.scale))
+            self.heads[name].setText(self.summary_of(name))
+            self.said[self.twins[name]] = self.summary_of(name)
+
+    def summary_of(self, name: str) -> str:
+        """Return the name and the last value of a dial."""
+        series = self.plots[name].curves[0].series
+        last = float(series.values[-1]) if len(series) else math.nan
+        value = percent(last) if _is_share(name) else shown(last)
+        unit = METRICS[name].unit if name in METRICS else ""
+        return f"{TITLES[name]}  {value} {unit}".rstrip()
+
+    @Slot(float)
+    def _on_activated(self, name: str, update: float) -> None:
+        """Open the explanation of a dial's number after Return or E."""
+        if name in METRICS and update >= 1:
+            self.workspace.move_to(round(update))
+            self.workspace.explain(Quantity(name))
 
     def _draw_remedies(self) -> None:
         level = np.full(len(REMEDIES), self._mean("") if self.runs else np.nan)
@@ -162,64 +201,7 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
             return
         yield "", audits(settings, right)
         if treat:
-            yield from self.workspace.jobs.results("checkup", settings.replace({"seed": self.block}), right, poll=poll)
-
-
-class Dials(QWidget):
-    """The dials, each with its name, its last value, and its history over the updates."""
-
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._workspace = workspace
-        self.heads: dict[str, Label] = {}
-        self.plots: dict[str, Plot] = {}
-        self.twins: dict[str, TwinStack] = {}
-        self.audit = np.empty(0)
-        grid = QGridLayout(self)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(12)
-        grid.setVerticalSpacing(8)
-        for place, name in enumerate(TITLES):
-            self.heads[name] = Label()
-            plot = self.plots[name] = Plot(TITLES[name], Scale(label="", low=0, whole=True), _scale(name))
-            plot.add_curve(name, "", METRICS[name].colour if name in METRICS else "policy")
-            plot.activated.connect(partial(self._on_activated, name))
-            twin = self.twins[name] = TwinStack(plot)
-            twin.hide_header()
-            cell = down(self.heads[name], (twin, 1), spacing=0)
-            grid.addLayout(cell, place // COLUMNS, place % COLUMNS)
-
-    def set_look(self, theme: Theme, scale: float) -> None:
-        for name in TITLES:
-            self.twins[name].set_look(theme, scale)
-            self.heads[name].setFont(theme.font("strong", scale))
-
-    def show_run(self, view: View, audit: np.ndarray) -> None:
-        """Draw the run of ``view``. The probability of the right action (U + 1,) is shown next to the rewards."""
-        self.audit = audit
-        for name in TITLES:
-            curve = self.plots[name].curves[0]
-            curve.series = Pyramid(audit) if name == AUDIT else view.run.series[name]
-            curve.first = 0.0 if name == AUDIT else 1.0
-            if name == "entropy":
-                self.plots[name].set_scales(y=Scale(low=0, high=_most_entropy(view)))
-            self.heads[name].setText(self.summary_of(name))
-            self.twins[name].set_summary(self.summary_of(name))
-            self.twins[name].refresh()
-
-    def summary_of(self, name: str) -> str:
-        series = self.plots[name].curves[0].series
-        last = float(series.values[-1]) if len(series) else math.nan
-        value = percent(last) if _is_share(name) else shown(last)
-        unit = METRICS[name].unit if name in METRICS else ""
-        return f"{TITLES[name]}  {value} {unit}".rstrip()
-
-    @Slot(float)
-    def _on_activated(self, name: str, update: float) -> None:
-        """Open the explanation of a dial's number after Return or E."""
-        if name in METRICS and update >= 1:
-            self._workspace.move_to(round(update))
-            self._workspace.explain(Quantity(name))
+            yield from self.workspace.jobs.results("checkup", settings, right, self.seeds(SEEDS), poll=poll)
 
 
 def _scale(name: str) -> Scale:

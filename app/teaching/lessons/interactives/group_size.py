@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 
 import numpy as np
 from PySide6.QtCore import Qt, Slot
@@ -20,9 +19,9 @@ from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import share as percent
 from app.plotting.numbers import shown
 from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.interactives.bar_pictures import Spans, compared
 from app.teaching.lessons.interactives.base import pages
 from app.teaching.lessons.interactives.many_runs import ManyRuns
+from app.teaching.lessons.interactives.pictures import Spans, compared
 from app.theme.labels import plain_tip
 from app.workspace.view import View
 from grpo_core.config import Settings
@@ -61,14 +60,8 @@ PICTURES = {
 """Title, vertical axis and series of each picture."""
 
 
-Key = tuple[Settings, str]
-"""Key of runs: their settings and the budget."""
-
-
-@lru_cache(maxsize=1)
-def left_by_own_mean() -> np.ndarray:
-    """Return the average step length with the group's own mean divided by that with leave-one-out, by group size."""
-    return group_sizes.left_by_own_mean(SMALL)
+Key = tuple[Settings, str, tuple[int, ...]]
+"""Key of runs: their settings, the budget, and the seeds."""
 
 
 class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
@@ -122,28 +115,28 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
 
     def runs(self, kind: str) -> dict[int, Ensemble]:
         """Return the runs so far under a budget, by group size."""
-        return dict(self.results((self.settings, kind)))
+        return dict(self.results((self.settings, kind, self.seeds(SEEDS))))
 
     def keys(self, settings: Settings) -> Sequence[Key]:
-        return [(settings, kind) for kind in self._kinds]
+        return [(settings, kind, self.seeds(SEEDS)) for kind in self._kinds]
 
     def waiting(self) -> str:
         return plural(
             "{count} run at each group size: {done} of {sizes} sizes done…",
             "{count} runs at each group size: {done} of {sizes} sizes done…",
-            len(SEEDS),
-        ).format(count=len(SEEDS), done=len(self.results(self.coming) if self.coming else ()), sizes=len(SIZES))
+            SEEDS,
+        ).format(count=SEEDS, done=len(self.results(self.coming) if self.coming else ()), sizes=len(SIZES))
 
     def _draw(self, view: View) -> str:
         # the experiment sets both itself
-        self.train(view.wanted.replace({"seed": self.block, "learner.group_size": SIZES[0]}))
+        self.train(view.wanted.replace({"seed": 0, "learner.group_size": SIZES[0]}))
         for kind, button in self.buttons.items():
             button.setChecked(kind in self._kinds)
         self._stack.setCurrentWidget(self.twins[self.shows])
         if self.shows == "reward":
             return self._draw_rewards()
         if self.shows == "left":
-            left = left_by_own_mean()
+            left = group_sizes.left_by_own_mean(SMALL)
             self._show("left", {LEFT.name: left, WHOLE.name: np.ones(len(left))}, SMALL)
             return _ends(tr("Own mean over leave-one-out"), dict(zip(SMALL, map(shown, left.tolist()), strict=True)))
         silent = {size: group_sizes.silent(runs) for size, runs in self.runs(self._kinds[0]).items()}
@@ -175,7 +168,7 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
         gains = {f"{kind}_gain": (lambda kind=kind: group_sizes.gain(self.runs(kind))) for kind in KINDS}
         runs = self.runs(self._kinds[0])
         silent = {f"silent_{g}": (lambda g=g: group_sizes.silent(runs[g]) if g in runs else math.nan) for g in (2, 64)}
-        left = {f"left_{g}": (lambda g=g: float(left_by_own_mean()[SMALL.index(g)])) for g in (2, 4)}
+        left = {f"left_{g}": (lambda g=g: float(group_sizes.left_by_own_mean(SMALL)[SMALL.index(g)])) for g in (2, 4)}
         return {**gains, **silent, **left}
 
 

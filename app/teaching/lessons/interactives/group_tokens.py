@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from app.boxes import down
+from app.formula.formula_label import FormulaLabel
 from app.theme.labels import Label
+from app.theme.tokens import Theme
 from app.token_grid.cells import Note
 from app.token_grid.grid import TokenGrid, TokenRows
 from app.token_grid.terms import marked, rows_of
@@ -17,7 +17,7 @@ from app.token_grid.tints import TINTS, Tint, TintLegend
 from app.workspace.step_view import StepView, advantage_of
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
-from grpo_core.explain import Quantity
+from grpo_core.explain import Node, Quantity
 from grpo_core.reductions import REDUCTIONS
 from grpo_core.text import tr
 from grpo_core.texts import prompt_text
@@ -56,7 +56,7 @@ class GroupTokens(QWidget):
         """Draw the group of the selected completion, or the first group if none is selected.
 
         Args:
-            what: the kind of notes, as in :func:`laid_out`, or "judged"; "plain" has no tint.
+            what: the kind of notes; "plain" has no tint, and "judged" a tick at every rewarded step.
             larger: enlargement factor of the font.
             asked: the token that is marked unless a later one than the first is selected.
         """
@@ -68,11 +68,7 @@ class GroupTokens(QWidget):
         group = int(step.group[row]) if chosen else int(step.group[0])
         values = None if what == "plain" else tint.values(view.step)
         token = min(view.selection.token or asked, max(int(step.mask[row].sum()) - 1, 0)) if chosen else 0
-        rows = (
-            judged(view.step, group, tint, values)
-            if what == "judged"
-            else laid_out(view.step, group, what, tint, values)
-        )
+        rows = laid_out(view.step, group, what, tint, values)
         self.grid.show_rows(rows, view.theme, scale, (int(row or 0), token) if chosen else None)
         self.legend.setVisible(values is not None)
         self.legend.show_scale(view.theme, view.scale, tint, tint.limit(view.step), values is not None)
@@ -93,11 +89,17 @@ def laid_out(view: StepView, group: int, what: str, tint: Tint, values: np.ndarr
     assert step is not None
     reward, count = step.rewards[rows.index], step.mask[rows.index].sum(axis=-1)
     order = np.lexsort((rows.index, count, -reward))
-    notes = {"ledger": _ledger, "critic": _two}.get(what)
-    index = rows.index[order]
+    notes = {"ledger": _ledger, "critic": _two, "judged": _judged}.get(what)
+    index, texts = rows.index[order], [_words(rows.texts[n]) for n in order]
+    if what == "judged":
+        paid = np.zeros(step.mask.shape, dtype=bool) if step.step_rewards is None else step.step_rewards > 0
+        texts = [
+            [f"{word}{TICK if paid[row, token] else ' '}" for token, word in enumerate(words)]
+            for row, words in zip(index, texts, strict=True)
+        ]
     return TokenRows(
         index=index,
-        texts=[_words(rows.texts[n]) for n in order],
+        texts=texts,
         share=rows.share[order],
         signed=rows.signed,
         clipped=rows.clipped[order],
@@ -171,23 +173,34 @@ def _two(view: StepView, row: int) -> list[Note]:
     ]
 
 
-def judged(view: StepView, group: int, tint: Tint, values: np.ndarray | None) -> TokenRows:
-    """Return the completions of ``group``, best first, with a tick at every rewarded step.
-
-    The notes are the reward and the advantage or, if individual steps are rewarded, the advantages of the first and
-    the last token.
+def _judged(view: StepView, row: int) -> list[Note]:
+    """Return notes with the reward and the advantage or, if individual steps are rewarded, the advantages of the first
+    and the last token.
     """
-    rows, step = laid_out(view, group, "push", tint, values), view.step
-    assert step is not None and view.advantage is not None
-    paid = np.zeros(step.mask.shape, dtype=bool) if step.step_rewards is None else step.step_rewards > 0
-    notes: list[list[Note]] = []
-    for row in map(int, rows.index):
-        whole = view.advantage.ndim == 1
-        advantages = [advantage_of(view, row, token) or 0.0 for token in ([0] if whole else [0, -1])]
-        paid_whole: list[Note] = [(f"R {step.rewards[row]:.3f}", "reward")] if whole else []
-        notes.append([*paid_whole, *((marked(a), _colour(a)) for a in advantages)])
-    texts = [
-        [f"{word}{TICK if paid[row, token] else ' '}" for token, word in enumerate(words)]
-        for row, words in zip(rows.index, rows.texts, strict=True)
-    ]
-    return replace(rows, texts=texts, notes=notes)
+    assert view.step is not None and view.advantage is not None
+    whole = view.advantage.ndim == 1
+    advantages = [advantage_of(view, row, token) or 0.0 for token in ([0] if whole else [0, -1])]
+    paid: list[Note] = [(f"R {view.step.rewards[row]:.3f}", "reward")] if whole else []
+    return [*paid, *((marked(a), _colour(a)) for a in advantages)]
+
+
+class Explained(QWidget):
+    """The name and the formula of an explained number.
+
+    Attributes:
+        general, values: its formula in symbols, and with numbers.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.name, self.general, self.values = Label(name="section"), FormulaLabel(), FormulaLabel()
+        down(self.name, self.general, self.values, on=self, margins=0, spacing=8)
+
+    def show_node(self, node: Node | None, theme: Theme, scale: float) -> None:
+        """Show the number of ``node``, or nothing if it is None."""
+        for label in (self.general, self.values):
+            label.setVisible(node is not None and bool(node.latex))
+        self.name.setText("" if node is None else f"{node.title[:1].upper()}{node.title[1:]}")
+        if node is not None and node.latex:
+            self.general.show_latex(node.latex, theme, scale)
+            self.values.show_latex(node.latex_values, theme, scale)

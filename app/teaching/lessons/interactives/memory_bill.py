@@ -19,10 +19,10 @@ from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import share as percent
 from app.plotting.numbers import shown
-from app.teaching.lessons.interactives.bar_pictures import compared
 from app.teaching.lessons.interactives.base import pages
 from app.teaching.lessons.interactives.bill_picture import BillPicture, in_words, size_of
 from app.teaching.lessons.interactives.many_runs import ManyRuns
+from app.teaching.lessons.interactives.pictures import compared
 from app.theme.labels import Label
 from app.workspace.view import View
 from grpo_core.config import Settings

@@ -20,8 +20,8 @@ from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
-from app.teaching.lessons.interactives.bar_pictures import compared
 from app.teaching.lessons.interactives.base import Interactive, pages
+from app.teaching.lessons.interactives.pictures import compared
 from app.theme.labels import Label
 from app.theme.tokens import Theme
 from app.workspace.answers import GLYPHS, watched

@@ -12,9 +12,9 @@ from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
 from app.plotting.numbers import share as percent
 from app.plotting.twin_stack import TwinStack
-from app.teaching.lessons.interactives.bar_pictures import FRAME, compared, distribution
 from app.teaching.lessons.interactives.base import pages
 from app.teaching.lessons.interactives.many_runs import ManyRuns
+from app.teaching.lessons.interactives.pictures import FRAME, compared, distribution
 from app.workspace.view import View
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble
@@ -33,8 +33,8 @@ PARTS = {
 SAID = {False: tr("Samples as they are: {listed}."), True: tr("Weighted: {listed}.")}
 SHARE = Scale(label=tr("share of the runs"), low=0, high=1)
 
-Key = tuple[Settings, bool]
-"""Key of runs: their settings, and whether the samples are weighted."""
+Key = tuple[Settings, bool, tuple[int, ...]]
+"""Key of runs: their settings, whether the samples are weighted, and the seeds."""
 
 
 class StaleSamples(ManyRuns[Key, tuple[int, Ensemble]]):
@@ -71,23 +71,23 @@ class StaleSamples(ManyRuns[Key, tuple[int, Ensemble]]):
 
     def runs(self, weighted: bool) -> dict[int, Ensemble]:
         """Return the runs computed so far, by age of the samples."""
-        return dict(self.results((self.settings, weighted)))
+        return dict(self.results((self.settings, weighted, self.seeds(SEEDS))))
 
     def keys(self, settings: Settings) -> Sequence[Key]:
-        return [(settings, weighted) for weighted in self._shown]
+        return [(settings, weighted, self.seeds(SEEDS)) for weighted in self._shown]
 
     def waiting(self) -> str:
         return plural(
             "{count} run at each age: {done} of {ages} ages done…",
             "{count} runs at each age: {done} of {ages} ages done…",
-            len(SEEDS),
-        ).format(count=len(SEEDS), done=len(self.results(self.coming) if self.coming else ()), ages=len(AGES))
+            SEEDS,
+        ).format(count=SEEDS, done=len(self.results(self.coming) if self.coming else ()), ages=len(AGES))
 
     def _draw(self, view: View) -> str:
         self._stack.setCurrentWidget(self.twins[self.shows])
         if self.shows == "policies":
             return self._draw_policies(view)
-        self.train(stale_samples.planned(view.wanted, 0, weighted=False).replace({"seed": self.block}))
+        self.train(stale_samples.planned(view.wanted, 0, weighted=False).replace({"seed": 0}))
         return self._draw_wrong()
 
     def _draw_policies(self, view: View) -> str:

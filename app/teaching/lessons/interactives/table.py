@@ -6,31 +6,24 @@ This module is imported only when lessons are first read, so that the program st
 from __future__ import annotations
 
 from app.panel_registry import lesson_panels
-from app.teaching.lessons.interactives.advantage_histogram import AdvantageHistogram
+from app.teaching.lessons.interactives.advantages import AdvantageHistogram, BuildGroup
 from app.teaching.lessons.interactives.base import Interactive
 from app.teaching.lessons.interactives.beta_sweep import BetaSweep
-from app.teaching.lessons.interactives.build_group import BuildGroup
-from app.teaching.lessons.interactives.climb import Climb
+from app.teaching.lessons.interactives.by_hand import KlExplorer, RatioExplorer
+from app.teaching.lessons.interactives.chances import DeadGroups, SweetSpot
 from app.teaching.lessons.interactives.clip import Clip
-from app.teaching.lessons.interactives.credit import Credit
-from app.teaching.lessons.interactives.dead_groups import DeadGroups
+from app.teaching.lessons.interactives.credit import Credit, StepCredit
 from app.teaching.lessons.interactives.fair_race import FairRace
 from app.teaching.lessons.interactives.family_tree import FamilyTree
 from app.teaching.lessons.interactives.flight_deck import FlightDeck
 from app.teaching.lessons.interactives.group_size import GroupSize
-from app.teaching.lessons.interactives.kl_explorer import KlExplorer
 from app.teaching.lessons.interactives.memory_bill import MemoryBill
-from app.teaching.lessons.interactives.one_update import OneUpdate
-from app.teaching.lessons.interactives.pass_at_k import PassAtK
-from app.teaching.lessons.interactives.pretrained import Pretrained
-from app.teaching.lessons.interactives.ratio_explorer import RatioExplorer
+from app.teaching.lessons.interactives.one_update import OneUpdate, TokenLoss
+from app.teaching.lessons.interactives.over_training import Climb, PassAtK
 from app.teaching.lessons.interactives.reported import Reported
+from app.teaching.lessons.interactives.sampled_answers import Pretrained, WhoseWords
 from app.teaching.lessons.interactives.stale_samples import StaleSamples
-from app.teaching.lessons.interactives.step_credit import StepCredit
-from app.teaching.lessons.interactives.sweet_spot import SweetSpot
 from app.teaching.lessons.interactives.temperature import Temperature
-from app.teaching.lessons.interactives.token_loss import TokenLoss
-from app.teaching.lessons.interactives.whose_words import WhoseWords
 from grpo_core.metrics import METRICS
 
 INTERACTIVES: dict[str, type[Interactive]] = {

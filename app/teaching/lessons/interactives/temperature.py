@@ -55,10 +55,6 @@ PLOTS: dict[str, dict[tuple[Line, ...], str]] = {
     "scoring": {(PRAISED, PUNISHED): tr("First ratio"), (CLIPPED,): tr("Clipped at once")},
 }
 """For each view, the lines of its plots and their titles."""
-SAMPLED_AT = tr("sampled at T")
-SCORED_AT = tr("scored at T")
-LOW = 330
-"""Height at 100 % scale below which plots are placed side by side."""
 LANGUAGE, LANGUAGE_SIZE = "language", language_at(1.0).learner.group_size
 """Key of the language model's results, and the size of its groups."""
 COLD, ONE = 0, TEMPERATURES.index(1.0)
@@ -142,41 +138,69 @@ class Temperature(ManyRuns[str, tuple[float, tuple[float, float, float]]]):
     def _draw(self, view: View) -> str:
         settings = self._settings = view.wanted
         self._stack.setCurrentWidget(self.pages[self.shows])
-        low = self.height() < LOW * view.scale
+        low = self.height() < 330 * view.scale
         row, twins = self.pages[self.shows].layout(), self.twins[self.shows]
         assert isinstance(row, QBoxLayout)
         turn(row, stacked=not low)
         for twin in twins:
             twin.button.setVisible(not low)  # the title needs the space there, and the T key still switches the plot
         here: dict[str, float] = {}
+        temperature = self._scored_at if self.shows == "scoring" else settings.learner.temperature
         if self.shows == "language":
             self.train(settings)
-            values, size, temperature = self.language, LANGUAGE_SIZE, 1.0
+            values = self.language
         elif self.shows == "scoring":
-            values, size, temperature = _measured(first_pass, settings, TEMPERATURES), 0, self._scored_at
-            here = at(first_pass, settings, temperature)
+            values, here = _measured(first_pass, settings, TEMPERATURES), at(first_pass, settings, temperature)
         else:
-            values, size, temperature = grid(settings), settings.learner.group_size, settings.learner.temperature
-            here = at(groups_at, settings, temperature)
+            values, here = grid(settings), at(groups_at, settings, temperature)
         for lines, plot in self.plots[self.shows].items():
-            plot.show_picture(
-                over_temperature(
-                    lines,
-                    {} if "curves" in self.hidden else values,  # otherwise only the measured point
-                    SCORED_AT if self.shows == "scoring" else SAMPLED_AT,
-                    temperature=temperature,
-                    here=[here[line.name] for line in lines if here],
-                    top=size if DISTINCT in lines else 0.0,
-                    sampled_at=settings.learner.temperature if PRAISED in lines else None,
-                    short=low,
-                    labelled=low or plot is twins[-1].plot,
-                )
+            point = PointSet(
+                name="here",
+                meaning="text",
+                size=10,
+                x=np.full(len(lines) if here else 0, _place(temperature)),
+                y=np.array([here[line.name] for line in lines if here]),
             )
+            labelled = low or plot is twins[-1].plot  # among stacked plots, only the last one needs to
+            plot.show_picture(self._over_temperature(lines, values, point, labelled=labelled, short=low))
         if self.shows == "language":
             return sentence_of_model(values) if self.complete(LANGUAGE) else self.progress_text
         if self.shows == "scoring":
             return sentence_of_scoring(settings, temperature, here)
         return sentence_of_groups(settings, here)
+
+    def _over_temperature(
+        self, lines: Sequence[Line], values: Mapping[str, np.ndarray], point: PointSet, *, labelled: bool, short: bool
+    ) -> LinePicture:
+        """Return a chart of the values (n,) of every line at the temperatures of the grid, NaN where unknown.
+
+        ``labelled`` is whether the axis has a label, and ``short`` whether only a few temperatures fit.
+        """
+        nothing = np.full(len(PLACES), np.nan)
+        known = [nothing if "curves" in self.hidden else values[line.name] for line in lines]  # then only the point
+        sparse = any(np.isnan(found).any() for found in known)
+        drawn = [
+            dataclasses.replace(line, x=PLACES, y=found, marker="o" if sparse else "", size=5.0)
+            for line, found in zip(lines, known, strict=True)
+        ]
+        marks, top, (low, high) = np.empty(0), 0.0, ENDS
+        if PRAISED in lines:  # a tick at the sampling temperature, and a level at 1
+            marks = np.array([_place(self._settings.learner.temperature)])
+            drawn.append(Line(name="one", meaning="reference", x=np.array(ENDS), y=np.ones(2), z=15, listed=False))
+        if DISTINCT in lines:
+            top = float(LANGUAGE_SIZE if self.shows == "language" else self._settings.learner.group_size)
+        label = tr("scored at T") if self.shows == "scoring" else tr("sampled at T")
+        return LinePicture(
+            x=Scale(label=label if labelled else "", low=low - SPACING, high=high + SPACING),
+            y=Scale(low=0) if lines[0] in (DISTINCT, PRAISED) else Scale(low=0, high=1),
+            lines=tuple(drawn),
+            points=(point,),
+            span=(0.0, top),
+            x_ticks=[(math.log10(t), f"{t:g}") for t in (FEW if short else NAMED)],
+            marks=marks,
+            x_name=lambda x: f"{label} {TEMPERATURES[int(np.abs(PLACES - x).argmin())]:g}",
+            make_table=lambda: _temperature_table(drawn),
+        )
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         settings, score = self._settings, self._scored_at
@@ -226,53 +250,6 @@ def at(measure: Measure, settings: Settings, temperature: float) -> dict[str, fl
 def _place(temperature: float) -> float:
     """Return the position of a positive temperature on the axis, clamped to its ends."""
     return min(max(math.log10(temperature), ENDS[0]), ENDS[1])
-
-
-def over_temperature(
-    lines: Sequence[Line],
-    values: Mapping[str, np.ndarray],
-    label: str,
-    *,
-    temperature: float,
-    here: Sequence[float] = (),
-    top: float = 0.0,
-    sampled_at: float | None = None,
-    labelled: bool = True,
-    short: bool = False,
-) -> LinePicture:
-    """Return a chart of the values (n,) of every line at the temperatures of the grid, NaN where unknown.
-
-    Args:
-        label: what the temperature means, for example "sampled at T".
-        temperature: temperature of the points whose heights are ``here``.
-        top: minimum upper end of an axis that depends on the data.
-        sampled_at: sampling temperature, marked by a tick on the axis and a level at 1; None for neither.
-        labelled: whether the axis shows ``label``; among stacked charts only the last one needs to.
-        short: whether only a few temperatures fit.
-    """
-    known = [values.get(line.name, np.full(len(PLACES), np.nan)) for line in lines]
-    sparse = any(np.isnan(found).any() for found in known)
-    drawn = [
-        dataclasses.replace(line, x=PLACES, y=found, marker="o" if sparse else "", size=5.0)
-        for line, found in zip(lines, known, strict=True)
-    ]
-    if sampled_at is not None:
-        ends = np.array(ENDS)
-        drawn.append(Line(name="one", meaning="reference", x=ends, y=np.ones(2), z=15, listed=False))
-    point = PointSet(name="here", meaning="text", size=10, x=np.full(len(here), _place(temperature)), y=np.array(here))
-    low, high = ENDS
-    open_ended = lines[0] in (DISTINCT, PRAISED)
-    return LinePicture(
-        x=Scale(label=label if labelled else "", low=low - SPACING, high=high + SPACING),
-        y=Scale(low=0) if open_ended else Scale(low=0, high=1),
-        lines=tuple(drawn),
-        points=(point,),
-        span=(0.0, top),
-        x_ticks=[(math.log10(t), f"{t:g}") for t in (FEW if short else NAMED)],
-        marks=np.empty(0) if sampled_at is None else np.array([_place(sampled_at)]),
-        x_name=lambda x: f"{label} {TEMPERATURES[int(np.abs(PLACES - x).argmin())]:g}",
-        make_table=lambda: _temperature_table(drawn),
-    )
 
 
 def _temperature_table(lines: Sequence[Line]) -> tuple[list[Column], Rows]:

@@ -13,10 +13,9 @@ from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble, ensembles
-from grpo_core.teaching.lessons.experiments.seeds import block_of_seeds
 from grpo_core.text import tr
 
-UPDATES, SEEDS = 60, tuple(range(32))
+UPDATES, SEEDS = 60, 32
 RATE, BONUS = 0.3, 0.3
 """A learning rate and a strength of the entropy bonus that work well for the bandits of this checkup."""
 
@@ -87,25 +86,19 @@ def audits(settings: Settings, right: int, updates: int = UPDATES) -> np.ndarray
 
 
 def checkup(
-    settings: Settings,
-    right: int,
-    *,
-    seeds: Sequence[int] = (),
-    poll: Callable[[], None] = never,
+    settings: Settings, right: int, seeds: Sequence[int], *, poll: Callable[[], None] = never
 ) -> Iterator[tuple[str, Ensemble]]:
     """Yield the unchanged runs under the name "", then the runs with each remedy on its own.
 
     Args:
         settings: settings to examine; a remedy that changes nothing in them yields the same runs.
         right: the intended action, counted from 0.
-        seeds: seeds of the runs, (S,); by default as many as :data:`SEEDS`, from the block of the number that is the
-            seed of the settings.
+        seeds: seeds of the runs, (S,).
         poll: called before each pass; an exception raised by it ends the checkup.
 
     Raises:
         SettingsError: the task has several decisions or is that of a language model.
     """
-    seeds = seeds or block_of_seeds(settings.seed, len(SEEDS))
     ill = next(ensembles([settings], seeds, UPDATES, poll=poll))
     yield "", ill
     for name, remedy in REMEDIES.items():

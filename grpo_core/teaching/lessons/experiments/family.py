@@ -154,33 +154,21 @@ def settings_of(one: Member, settings: Settings) -> Settings:
     return own.replace({"learner.mu": passes})
 
 
-@dataclass(frozen=True, kw_only=True)
-class Switch:
-    """Settings that are changed together.
-
-    Attributes:
-        changes: dotted path -> (value of the ancestor, own value); the leading setting first.
-    """
-
-    changes: dict[str, tuple[Any, Any]]
-
-    @property
-    def path(self) -> str:
-        """Dotted path of the leading setting."""
-        return next(iter(self.changes))
+Switches = dict[str, dict[str, tuple[Any, Any]]]
+"""Leading path of each switch -> the settings that are changed together, it first: path -> (ancestor's, own value)."""
 
 
-def switches(one: Member, settings: Settings) -> list[Switch]:
+def switches(one: Member, settings: Settings) -> Switches:
     """Return the switches in which a member differs from its ancestor. Empty for the first member."""
     before = forebear(one)
     if before is None:
-        return []
+        return {}
     left = settings_of(before, settings).differences(settings_of(one, settings))
-    switches = []
+    switches: Switches = {}
     for lead in [*FOLLOWERS, *left]:
         if lead in left:
             together = (lead, *(path for path in FOLLOWERS.get(lead, ()) if path in left))
-            switches.append(Switch(changes={path: left.pop(path) for path in together}))
+            switches[lead] = {path: left.pop(path) for path in together}
     return switches
 
 
@@ -228,11 +216,7 @@ def _change(before: Ensemble | None, after: Ensemble | None) -> np.ndarray:
 
 
 def compared(
-    name: str,
-    settings: Settings,
-    *,
-    seeds: Sequence[int] = (),
-    poll: Callable[[], None] = never,
+    name: str, settings: Settings, seeds: Sequence[int], *, poll: Callable[[], None] = never
 ) -> Iterator[Compared]:
     """Compare a member with its ancestor, then with the ancestor's switches changed one by one.
 
@@ -241,7 +225,7 @@ def compared(
     Args:
         name: name of a member of :data:`FAMILY`.
         settings: task, group size, learning rate and number of passes.
-        seeds: seeds of the runs; by default :data:`SEEDS` seeds, starting with the seed of the settings.
+        seeds: seeds of the runs.
         poll: called before each pass; an exception raised by it ends the comparison.
 
     Raises:
@@ -249,7 +233,6 @@ def compared(
     """
     one = member(name)
     base = forebear(one)
-    seeds = tuple(seeds) or tuple(range(settings.seed, settings.seed + SEEDS))
 
     def trained(own: Settings) -> Ensemble:
         return next(ensembles([own], seeds, UPDATES, poll=poll))
@@ -259,8 +242,8 @@ def compared(
     before = None if start is None else trained(start)
     turned: dict[str, Ensemble] = {}
     yield Compared(own=first, before=before, turned={})
-    for switch in switches(one, settings):
+    for lead, changes in switches(one, settings).items():
         assert start is not None
-        start = start.replace({path: new for path, (_, new) in switch.changes.items()})
-        turned[switch.path] = trained(start)
+        start = start.replace({path: new for path, (_, new) in changes.items()})
+        turned[lead] = trained(start)
         yield Compared(own=first, before=before, turned=dict(turned))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 
 import numpy as np
 
 from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble, ensembles
-from grpo_core.teaching.lessons.experiments.expected import expected_step
-from grpo_core.teaching.lessons.experiments.seeds import block_of_seeds
+from grpo_core.teaching.lessons.experiments.by_hand import expected_step
 
 SIZES = (2, 4, 8, 16, 32, 64)
 KINDS = ("updates", "samples", "scaled")
@@ -19,7 +19,8 @@ KINDS = ("updates", "samples", "scaled")
 "scaled" means equal samples with a learning rate proportional to G.
 """
 UPDATES, SAMPLES = 40, 512
-SEEDS = tuple(range(64))
+SEEDS = 64
+"""Number of runs of each size in the lesson."""
 RATED_AT = 8
 """Group size at which the scaled learning rate equals that of the settings."""
 
@@ -36,24 +37,23 @@ def planned(settings: Settings, kind: str, size: int) -> tuple[Settings, int]:
 def tried(
     settings: Settings,
     kind: str,
+    seeds: Sequence[int],
     *,
-    seeds: Sequence[int] = (),
     sizes: Sequence[int] = SIZES,
     poll: Callable[[], None] = never,
 ) -> Iterator[tuple[int, Ensemble]]:
     """Train the runs of each group size, and yield (size, runs) for one size at a time.
 
     Args:
-        settings: settings of the runs, except for group size; their seed is the number of a block of seeds.
+        settings: settings of the runs, except for group size and seed.
         kind: what is equal for all sizes, one of :data:`KINDS`.
-        seeds: seeds of the runs of each size; by default as many as :data:`SEEDS`, from the block of that number.
+        seeds: seeds of the runs of each size.
         sizes: numbers of completions in a group.
         poll: called about once per update; an exception raised by it ends the training.
 
     Raises:
         SettingsError: the task has several decisions or is that of a language model.
     """
-    seeds = seeds or block_of_seeds(settings.seed, len(SEEDS))
     for size in sizes:
         own, updates = planned(settings, kind, size)
         yield size, next(ensembles([own], seeds, updates, poll=poll))
@@ -81,7 +81,8 @@ def gain(runs: dict[int, Ensemble]) -> float:
     return float(last_rewards(runs[SIZES[-1]]).mean() - last_rewards(runs[SIZES[0]]).mean())
 
 
-def left_by_own_mean(sizes: Sequence[int]) -> np.ndarray:
+@lru_cache(maxsize=1)
+def left_by_own_mean(sizes: tuple[int, ...]) -> np.ndarray:
     """Return the length of the expected step with the group mean as baseline, relative to leave-one-out, (n,).
 
     All groups that three actions can form are included. Advantages are not divided by the standard deviation.

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble, ensembles
-from grpo_core.teaching.lessons.experiments.seeds import block_of_seeds
 
 AGES = (0, 2, 4, 8, 16)
 """Numbers of updates by which the sampling policy is behind."""
-UPDATES, SEEDS = 150, tuple(range(512))
+UPDATES, SEEDS = 150, 512
 CAP = 1.0
 """Importance weight cap of the weighted runs."""
 
@@ -23,25 +22,19 @@ def planned(settings: Settings, age: int, *, weighted: bool) -> Settings:
 
 
 def tried(
-    settings: Settings,
-    weighted: bool,
-    *,
-    seeds: Sequence[int] = (),
-    poll: Callable[[], None] = never,
+    settings: Settings, weighted: bool, seeds: Sequence[int], *, poll: Callable[[], None] = never
 ) -> Iterator[tuple[int, Ensemble]]:
     """Train the runs of each age, and yield (age, runs) for one age at a time.
 
     Args:
-        settings: settings of the runs, except for staleness and importance cap; their seed is the number of a block of
-            seeds.
+        settings: settings of the runs, except for seed, staleness and importance cap.
         weighted: whether samples are weighted by their truncated importance weight, with the cap :data:`CAP`.
-        seeds: seeds of the runs of each age; by default as many as :data:`SEEDS`, from the block of that number.
+        seeds: seeds of the runs of each age.
         poll: called about once per update; an exception raised by it ends the training.
 
     Raises:
         SettingsError: the task has several decisions or is that of a language model.
     """
-    seeds = seeds or block_of_seeds(settings.seed, len(SEEDS))
     for age in AGES:
         yield age, next(ensembles([planned(settings, age, weighted=weighted)], seeds, UPDATES, poll=poll))
 

@@ -36,8 +36,8 @@ class Pupil:
 
     @property
     def picture(self) -> Interactive:
-        assert self.page.picture.interactive is not None
-        return self.page.picture.interactive
+        assert self.page.interactive is not None
+        return self.page.interactive
 
     def press(self, key: Qt.Key) -> None:
         """Press a key in the focused widget, and wait for its effects."""

@@ -13,8 +13,7 @@ from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
 from app.plotting.bar_chart import BarChart
 from app.plotting.line_chart import LineChart
 from app.plotting.numbers import shown
-from app.teaching.lessons.page import LessonPage
-from app.teaching.lessons.picture import PARTLY_HIDDEN
+from app.teaching.lessons.page import PARTLY_HIDDEN, LessonPage
 from app.teaching.lessons.player import LessonPlayer
 from app.workspace.view import View
 from grpo_core.teaching.lessons import Prediction
@@ -49,7 +48,7 @@ def check_covered(player: LessonPlayer, page: LessonPage, view: View) -> None:
     assert player.covered
     assert not page.text.isVisible()
     assert not page.prediction.result.isVisible()
-    picture = page.picture.interactive
+    picture = page.interactive
     for part in player.hidden:
         assert picture is not None
         for widget in picture.parts.get(part, ()):

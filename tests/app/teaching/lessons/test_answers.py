@@ -8,7 +8,7 @@ import pytest
 
 from app.panel_registry import lesson_panels
 from app.teaching.export.handout import answer_text
-from app.teaching.export.lesson_walk import walked
+from app.teaching.export.lesson_stage import walked
 from app.teaching.lessons.catalogue import lessons
 from app.teaching.lessons.readable import reads_as
 from grpo_core.teaching.lessons import Lesson, Prediction

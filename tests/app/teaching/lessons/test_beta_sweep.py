@@ -69,4 +69,4 @@ def test_every_dot_is_the_mean_of_real_runs_and_leaving_gives_up_the_rest(pupil:
     assert not sweep.ready
     pupil.lesson_player.leave()
     pupil.driver.settle()
-    assert pupil.page.picture.interactive is None
+    assert pupil.page.interactive is None

@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from app.teaching.lessons.interactives.build_group import BuildGroup
+from app.teaching.lessons.interactives.advantages import BuildGroup
 from grpo_core.advantages import advantages
 from grpo_core.config import Objective
 from tests.app.geometry import pixel_at

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.teaching.lessons.cover import Cover
+from app.teaching.lessons.interactives.base import Cover
 from app.theme.tokens import LIGHT
 
 

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from app.teaching.lessons.interactives.dead_groups import DeadGroups
+from app.teaching.lessons.interactives.chances import DeadGroups
 from grpo_core.teaching.lessons.theory import dead_share
 from tests.app.teaching.lessons.hands import Pupil
 

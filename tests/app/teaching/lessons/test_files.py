@@ -11,8 +11,7 @@ import pytest
 from app.panel_registry import lesson_panels
 from app.resources import resource
 from app.teaching.lessons import speaker_notes
-from app.teaching.lessons.catalogue import lessons
-from app.teaching.lessons.course import COURSE
+from app.teaching.lessons.catalogue import COURSE, lessons
 from app.teaching.lessons.interactives.table import INTERACTIVES
 from app.teaching.lessons.listing import SUBJECTS, by_subject, lines
 from app.teaching.lessons.speaker_notes import analogy_of

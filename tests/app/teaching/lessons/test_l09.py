@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 
-from app.teaching.lessons.interactives.advantage_histogram import AdvantageHistogram
+from app.teaching.lessons.interactives.advantages import AdvantageHistogram
 from grpo_core.advantages import advantages
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 
-from app.teaching.lessons.interactives.ratio_explorer import SHOWS, RatioExplorer
+from app.teaching.lessons.interactives.by_hand import RATIO_SHOWS, RatioExplorer
 from grpo_core.bandit.simulate import updates
 from grpo_core.bandit.tabular_policy import log_probs
 from grpo_core.config import Settings
@@ -79,7 +79,7 @@ def test_odd_states_and_a_run_without_a_policy_are_survived(pupil: Pupil) -> Non
         {"gain": 2.0},
     )
     for state in odd:
-        for show in SHOWS:
+        for show in RATIO_SHOWS:
             explorer.show_step(LessonStep(text="", show=show, state=state))
             explorer.draw(workspace.view)
             assert explorer.answer("mean_ratio") == pytest.approx(1)

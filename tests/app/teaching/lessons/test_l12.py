@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
-from app.teaching.lessons.interactives.kl_explorer import SHOWS, KlExplorer
+from app.teaching.lessons.interactives.by_hand import KL_SHOWS, KlExplorer
 from grpo_core.teaching.lessons import LessonStep
 from tests.app.geometry import pixel_at
 from tests.app.teaching.lessons.hands import Pupil
@@ -72,7 +72,7 @@ def test_every_picture_of_any_state_has_a_table_and_a_sentence(pupil: Pupil) -> 
     explorer = KlExplorer(workspace)
     pupil.driver.qtbot.addWidget(explorer)
     for state in STATES:
-        for show in SHOWS[1:]:
+        for show in KL_SHOWS[1:]:
             explorer.show_step(LessonStep(text="", show=show, state=state))
             explorer.draw(workspace.view)
             columns, rows = explorer.twins[show].plot.table()

@@ -16,7 +16,7 @@ from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, SettingsError
 from grpo_core.explain import Quantity
 from grpo_core.lm.recorded_engine import NUMPY, engine_of
-from grpo_core.teaching.lessons.experiments.lengths import expected_length, tried
+from grpo_core.teaching.lessons.experiments.courses import expected_length, length_courses
 from tests.app.teaching.lessons.hands import Pupil
 from tests.app.teaching.lessons.held import SAME, UP, known, lesson_of, settings_of
 
@@ -28,7 +28,7 @@ RUNS = 64
 
 def growth(settings: Settings, which: str, first: int) -> tuple[float, float]:
     """Return the mean growth of an expected length over seeds starting at ``first``, and its standard error."""
-    found = getattr(next(tried(settings, seeds=range(first, first + RUNS))), which)
+    found = getattr(next(length_courses(settings, seeds=range(first, first + RUNS))), which)
     change = found[-1] - found[0]
     return float(change.mean()), float(change.std(ddof=1) / np.sqrt(RUNS))
 
@@ -84,12 +84,12 @@ def test_a_constant_pulls_nowhere(first: int) -> None:
     spread.
     """
     settings = settings_of("credit", 5)
-    found = next(tried(settings, seeds=range(first, first + RUNS)))
+    found = next(length_courses(settings, seeds=range(first, first + RUNS)))
     assert abs(found.growth("wrong")) < 0.4
     assert abs(found.growth("right")) < 0.15
     wrong, error = growth(settings, "wrong", first)
     assert abs(wrong) < 4 * error + 0.15  # the length is convex in the chance: its own spread adds a tenth of a token
-    alike = next(tried(settings_of("credit", 4), seeds=range(first, first + RUNS)))
+    alike = next(length_courses(settings_of("credit", 4), seeds=range(first, first + RUNS)))
     assert np.median(found.chance[-1]) == pytest.approx(np.median(alike.chance[-1]), abs=0.02)
 
 
@@ -145,13 +145,13 @@ def test_correct_steps_of_a_wrong_completion_are_blamed(seed: int) -> None:
 
 def test_lengths_are_of_the_toy_only_and_can_be_cancelled() -> None:
     with pytest.raises(SettingsError, match="variable length"):
-        next(tried(Settings()))
+        next(length_courses(Settings(), [0]))
 
     def stop() -> None:
         raise Cancelled("enough")
 
     with pytest.raises(Cancelled):
-        next(tried(settings_of("credit"), poll=stop))
+        next(length_courses(settings_of("credit"), [0], poll=stop))
 
 
 def test_another_task_says_so_and_leaving_stops_the_runs(pupil: Pupil) -> None:

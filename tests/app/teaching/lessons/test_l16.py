@@ -9,14 +9,14 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from app.teaching.lessons.interactives.step_credit import StepCredit
+from app.teaching.lessons.interactives.credit import StepCredit
 from grpo_core import learners, recompute
 from grpo_core.bandit.simulate import updates
 from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, SettingsError
 from grpo_core.explain import Quantity
-from grpo_core.teaching.lessons.experiments.chain import ChainProgress, paid_for, tried
+from grpo_core.teaching.lessons.experiments.courses import ChainProgress, chain_courses, paid_for
 from tests.app.teaching.lessons.hands import Pupil
 from tests.app.teaching.lessons.held import known, lesson_of, settings_of
 
@@ -32,7 +32,7 @@ def both(step: int, count: int, first: int) -> tuple[ChainProgress, ChainProgres
     """Return outcome and process with the settings of a step, for the same seeds, starting at ``first``."""
     settings, seeds = settings_of("process_reward", step), range(first, first + RUNS)
     outcome, process = (
-        next(tried(settings.replace({"objective.credit": credit}), count, seeds=seeds))
+        next(chain_courses(settings.replace({"objective.credit": credit}), count, seeds=seeds))
         for credit in ("outcome", "process")
     )
     return outcome, process
@@ -104,7 +104,7 @@ def test_expected_shares_are_those_of_what_is_drawn() -> None:
     settings = settings_of("process_reward", FAULTY).replace(
         {"learner.group_size": 256, "optimizer.learning_rate": 0.0}
     )
-    batch, found = next(updates(settings, range(8))).batch, next(tried(settings, 0, seeds=range(2)))
+    batch, found = next(updates(settings, range(8))).batch, next(chain_courses(settings, 0, seeds=range(2)))
     assert batch.step_rewards is not None
     for drawn, expected in ((batch.rewards, found.right), (batch.step_rewards, found.paid)):
         error = drawn.std(ddof=1) / np.sqrt(drawn.size)
@@ -117,14 +117,14 @@ def test_expected_shares_are_those_of_what_is_drawn() -> None:
 
 def test_only_the_chain_and_never_is_infinite() -> None:
     with pytest.raises(SettingsError, match="only the chain"):
-        next(tried(Settings(), 1))
-    assert np.isinf(next(tried(settings_of("process_reward"), 2, seeds=[1, 2])).median_needed())
+        next(chain_courses(Settings(), 1, [0]))
+    assert np.isinf(next(chain_courses(settings_of("process_reward"), 2, seeds=[1, 2])).median_needed())
 
     def stop() -> None:
         raise Cancelled("enough")
 
     with pytest.raises(Cancelled):
-        next(tried(settings_of("process_reward"), 5, poll=stop))
+        next(chain_courses(settings_of("process_reward"), 5, [0], poll=stop))
 
 
 def test_another_task_and_a_wrong_state_are_taken_in_a_sentence(pupil: Pupil) -> None:

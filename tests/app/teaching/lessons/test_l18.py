@@ -184,21 +184,21 @@ def test_the_cause_is_a_knob_that_heals_and_the_dials_have_tables(pupil: Pupil) 
     pupil.wait()
     assert picture.answer("ill") > ill + 0.5
     pupil.next()
-    dial = picture.dials.plots["entropy"]
+    dial = picture.plots["entropy"]
     dial.setFocus(Qt.FocusReason.TabFocusReason)
     pupil.driver.settle()
     pupil.press(Key.Key_T)
-    twin = picture.dials.twins["entropy"]
+    twin = picture.twins["entropy"]
     assert twin.shows_table
     assert twin.table.table.rowCount() == UPDATES
-    assert "nats" in picture.dials.summary_of("entropy")
+    assert "nats" in picture.summary_of("entropy")
 
 
 def test_every_dial_is_a_door(pupil: Pupil) -> None:
     pupil.open("flight_deck")
     picture = pupil.picture
     assert isinstance(picture, FlightDeck)
-    picture.dials.plots["kl"].setFocus(Qt.FocusReason.TabFocusReason)
+    picture.plots["kl"].setFocus(Qt.FocusReason.TabFocusReason)
     pupil.press(Key.Key_E)
     workspace = pupil.driver.program.workspace
     assert workspace.view.quantity is not None
@@ -219,7 +219,7 @@ def test_a_task_without_the_right_action_says_so(pupil: Pupil) -> None:
     assert np.isnan(picture.answer("cause"))
     picture.dispose()
     with pytest.raises(SettingsError, match="one decision"):
-        dict(checkup(Settings().replace({"task.landscape": "chain"}), 0))
+        dict(checkup(Settings().replace({"task.landscape": "chain"}), 0, [0]))
 
 
 def test_steps_give_no_cause_away_in_words() -> None:

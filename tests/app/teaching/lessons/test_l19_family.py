@@ -56,9 +56,9 @@ def test_switches_are_those_of_the_presets_and_all_of_them_make_the_member(one: 
     before = forebear(one)
     turned = switches(one, settings)
     if before is None:
-        assert turned == []
+        assert turned == {}
         return
-    changes = {path: new for switch in turned for path, (_, new) in switch.changes.items()}
+    changes = {path: new for changed in turned.values() for path, (_, new) in changed.items()}
     mine = settings_of(one, settings)
     assert settings_of(before, settings).replace(changes) == mine
     assert mine.objective == PRESETS[one.preset].applied_to(settings).objective
@@ -99,7 +99,7 @@ def test_the_table_of_members_says_what_their_settings_are_and_a_row_opens_one(p
 
 def test_an_unknown_member_is_refused() -> None:
     with pytest.raises(SettingsError, match="it must be one of REINFORCE"):
-        next(compared("PPO2", Settings()))
+        next(compared("PPO2", Settings(), [0]))
 
 
 @pytest.mark.parametrize("first", [1000])

@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from app.examples import RECORDED, example
-from app.teaching.lessons.interactives.pretrained import (
+from app.teaching.lessons.interactives.sampled_answers import (
     Pretrained,
     answer_text,
     bare_answers,

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from app.teaching.lessons.interactives.whose_words import WhoseWords, marked, right_end, tool_logp, tool_share
+from app.teaching.lessons.interactives.sampled_answers import WhoseWords, marked, right_end, tool_logp, tool_share
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.record import Step
 from tests.app.teaching.lessons.hands import Pupil

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from app.teaching.lessons.interactives.pass_at_k import ATTEMPTS, LOST, MANY, PassAtK
+from app.teaching.lessons.interactives.over_training import ATTEMPTS, LOST, MANY, PassAtK
 from grpo_core.bandit.learner import BanditLearner
 from grpo_core.teaching.lessons.theory import pass_at
 from tests.app.teaching.lessons.hands import Pupil

@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from app.teaching.lessons.interactives.token_loss import LINES, TokenLoss
+from app.teaching.lessons.interactives.one_update import LINES, TokenLoss
 from grpo_core import learners, recompute
 from grpo_core.explain import Quantity
 from tests.app.teaching.lessons.hands import Pupil

@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 
 from app.panel_registry import lesson_panels
 from app.teaching.lessons.catalogue import lessons
-from app.teaching.lessons.cover import Cover
+from app.teaching.lessons.interactives.base import Cover
 from app.widgets.calm import CalmSlider
 from grpo_core.teaching.lessons import Lesson
 from tests.app.teaching.lessons.hands import Pupil

@@ -10,9 +10,8 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 
 from app.panel_registry import lesson_panels
-from app.teaching.lessons.catalogue import lessons
+from app.teaching.lessons.catalogue import MOST, lessons, own_lessons, read_own, template
 from app.teaching.lessons.listing import SUBJECTS
-from app.teaching.lessons.own import MOST, own_lessons, read_own, template
 from grpo_core.teaching.lessons import Lesson, LessonError
 from tests.app.conftest import Driver
 

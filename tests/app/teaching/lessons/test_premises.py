@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
+from app.teaching.lessons.interactives.advantages import BuildGroup
 from app.teaching.lessons.interactives.base import Interactive
-from app.teaching.lessons.interactives.build_group import BuildGroup
 from app.teaching.lessons.interactives.table import INTERACTIVES
 from grpo_core.advantages import advantages
 from grpo_core.config import Objective

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 from app.plotting.bar_chart import BarChart
 from app.plotting.plot import Plot
 from app.teaching.presenting import screens
-from app.teaching.presenting.counter import seen_controls
+from app.teaching.presenting.overlays import visible_controls
 from app.widgets.panel import in_window
 from app.workspace.cursor import Stage
 from tests.app.conftest import Driver
@@ -54,7 +54,7 @@ def test_the_counter_covers_no_control_and_no_plot_until_a_hand_moves_it(driver:
     settle(driver)
     counter, row = presenter.counter, panel(driver, "pipeline")
     driver.qtbot.waitUntil(
-        lambda: not any(map(counter.geometry().intersects, seen_controls(window, counter))), timeout=5000
+        lambda: not any(map(counter.geometry().intersects, visible_controls(window, counter))), timeout=5000
     )
     plots = [part for part in window.findChildren(QWidget) if isinstance(part, Plot | BarChart)]
     for plot in filter(in_window, plots):

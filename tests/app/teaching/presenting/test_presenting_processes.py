@@ -79,24 +79,24 @@ AWAKE = """
 import sys
 from PySide6.QtCore import ClassInfo, QCoreApplication, QObject, Slot
 from PySide6.QtDBus import QDBusConnection, QDBusServiceWatcher
-from app.teaching.presenting import awake
+from app.teaching.presenting import screens
 application = QCoreApplication(sys.argv)
 asked = []
-@ClassInfo({"D-Bus Interface": awake.INTERFACE})
+@ClassInfo({"D-Bus Interface": screens.INTERFACE})
 class Saver(QObject):
     @Slot(str, str, result="uint")
     def Inhibit(self, program, reason):
         asked.append((program, reason))
         return 1
 bus, saver = QDBusConnection.sessionBus(), Saver()
-assert bus.registerService(awake.SERVICE)
-assert bus.registerObject(awake.PATH, saver, QDBusConnection.RegisterOption.ExportAllSlots)
-keeper = awake.Awake()
+assert bus.registerService(screens.SERVICE)
+assert bus.registerObject(screens.PATH, saver, QDBusConnection.RegisterOption.ExportAllSlots)
+keeper = screens.Awake()
 assert keeper.keep() and keeper.keep()
 while not asked:
     application.processEvents()
 assert asked == [("GRPO Lab", "Presenting")]
-ours = QDBusConnection(awake.BUS)
+ours = QDBusConnection(screens.BUS)
 name, gone = ours.baseService(), []
 watcher = QDBusServiceWatcher(name, bus, QDBusServiceWatcher.WatchModeFlag.WatchForUnregistration)
 watcher.serviceUnregistered.connect(gone.append)
@@ -108,7 +108,7 @@ keeper.release()
 print("fine")
 """
 ALONE = """
-from app.teaching.presenting.awake import Awake
+from app.teaching.presenting.screens import Awake
 assert not Awake().keep()
 print("fine")
 """

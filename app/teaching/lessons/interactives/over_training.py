@@ -1,4 +1,4 @@
-"""Share of prompts solved with one or many attempts, computed from the policy, over training and over attempts."""
+"""A policy over training: its bars and one of its probabilities, and the share of prompts solved with many attempts."""
 
 from __future__ import annotations
 
@@ -7,14 +7,127 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from PySide6.QtCore import Qt
 
+from app.panels.policy_chart import NOW, REWARD
 from app.plotting.axis import Scale
+from app.plotting.bar_chart import BarChart
+from app.plotting.bar_data import BarPicture, BarSeries, Lane
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line, LinePicture
 from app.teaching.lessons.interactives.base import Interactive
+from app.teaching.lessons.readable import readable
+from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.theory import pass_at
 from grpo_core.text import plural, tr
+
+AT_FIRST = BarSeries(name=tr("before training"), key="first", meaning="reference", style="level", width=0.78)
+GHOST = BarSeries(name=tr("your prediction"), key="guess", meaning="text", style="outline", width=0.78)
+ANSWER, PROXY = "answer", "proxy"
+"""Lines that a step can request: the probability of one answer, and the mean reward paid by the checker."""
+PROBABILITY = Scale(low=0, high=1.1)
+
+
+def reward_span(rewards: np.ndarray | None) -> tuple[float, float]:
+    """Return the rewards drawn at heights 0 and 1. They are exactly 0 and 1 if all rewards (A,) are in that range."""
+    if rewards is None:
+        return 0.0, 1.0
+    return min(float(rewards.min()), 0.0), max(float(rewards.max()), 1.0)
+
+
+class Climb(Interactive):
+    """The policy at the current update as bars, and the curve of one of them up to now, on a fixed axis.
+
+    In the state, ``action`` is the answer whose curve is drawn, counted from 1; ``until`` is the end of the axis of
+    updates; ``lines`` are any of "answer" and "proxy"; ``name`` labels the probability of the answer.
+    """
+
+    offer = Offer(
+        state={"action": 7, "until": 50, "lines": (ANSWER,), "name": ""},
+        words={"lines": (ANSWER, PROXY)},
+        parts=("bars", "lines", "words"),
+    )
+
+    def _build(self) -> None:
+        self._action = 0
+        self.bars = BarChart(tr("Policy over answers"))
+        self.bars.dragged.connect(self.guess_bar)
+        self.ghosts = (self.bars,)
+        self.line = LineChart(tr("Over training"))
+        self.twins = [self.make_twin(self.bars, [NOW.entry, AT_FIRST.entry, REWARD.entry]), self.make_twin(self.line)]
+        self.parts |= {"bars": self.twins[:1], "lines": self.twins[1:]}
+        self.lay_out((self.twins[0], 3), (self.twins[1], 2), self.note, spacing=6)
+
+    def _draw(self, view: View) -> str:
+        run, policies = view.run, [policy[0] for policy in self.policies_so_far(view)]
+        if not policies:
+            return ""
+        self._action = min(max(self.state["action"], 1), len(policies[0])) - 1
+        self.bars.set_drag("bar" if self.asks else "")
+        self.bars.show_picture(self._bars(run, policies))
+        self.line.show_picture(self._over_updates(run, view.cursor.step, policies))
+        return tr("Update {update}: {name} has probability {now}; before training it had {first}.").format(
+            update=len(policies) - 1,
+            name=self._name_of_answer(run),
+            now=readable(float(policies[-1][self._action]), "digits"),
+            first=readable(float(policies[0][self._action]), "digits"),
+        )
+
+    def _bars(self, run: RunHandle, policies: Sequence[np.ndarray]) -> BarPicture:
+        now, count = policies[-1], len(policies[-1])
+        rewards = run.origin.action_rewards
+        paid = None if rewards is None else rewards[0]
+        low, high = reward_span(paid)
+        ghost = np.full(count, np.nan)
+        if self.guess is not None:
+            ghost[self._action] = self.guess
+        diamonds = REWARD if paid is None else REWARD.with_heights((paid - low) / (high - low), values=paid)
+        lane = Lane(
+            y=PROBABILITY,
+            kept=(self._action,),
+            series=(
+                NOW.with_heights(now),
+                AT_FIRST.with_heights(policies[0]),
+                diamonds,
+                GHOST.with_heights(ghost),
+            ),
+            notes=tuple(f"{p:.2f}" if a == self._action else "" for a, p in enumerate(now)),
+        )
+        return BarPicture(names=tuple(run.origin.vocabulary[:count]), label=tr("answer"), lanes=(lane,))
+
+    def _over_updates(self, run: RunHandle, update: int, policies: Sequence[np.ndarray]) -> LinePicture:
+        x, end = np.arange(len(policies), dtype=float), float(self.state["until"])
+        lines = []
+        if ANSWER in self.state["lines"]:
+            heights = np.array([policy[self._action] for policy in policies])
+            lines.append(Line(name=ANSWER, label=self._name_of_answer(run), meaning="policy", x=x, y=heights))
+        if PROXY in self.state["lines"]:
+            paid = run.series["reward_mean"].values[:update]
+            lines.append(
+                Line(name=PROXY, label=tr("reward paid"), meaning="reward", x=np.arange(1.0, len(paid) + 1), y=paid)
+            )
+        if self.guess is not None:
+            lines.append(
+                Line(
+                    name="guess",
+                    label=tr("your prediction"),
+                    meaning="text",
+                    style=Qt.PenStyle.DotLine,
+                    x=np.array([0.0, end]),
+                    y=np.full(2, self.guess),
+                    listed=False,
+                )
+            )
+        return LinePicture(
+            x=Scale(label=tr("update"), low=0, high=end, whole=True),
+            y=Scale(low=0, high=1.05),
+            lines=tuple(lines),
+            places=(0.0, end),
+        )
+
+    def _name_of_answer(self, run: RunHandle) -> str:
+        return self.state["name"] or tr("answer {answer}").format(answer=run.origin.vocabulary[self._action])
+
 
 ATTEMPTS, MANY = (1, 2, 4, 8, 16, 32, 64, 128, 256), 64
 LOST = 0.01
