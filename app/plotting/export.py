@@ -5,7 +5,6 @@ The tables shown in it, including those behind its plots, are exported as CSV.
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager

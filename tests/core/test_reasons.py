@@ -12,7 +12,6 @@ import pytest
 from grpo_core import recompute
 from grpo_core.config import BanditTask, Objective, Settings
 from grpo_core.explain import explain
-from grpo_core.explain.numbers import Numbers
 from grpo_core.reasons import LONGEST_CHIP, Reason, reasons
 from grpo_core.record import Step
 from grpo_core.testing.updates import trained, trained_with

@@ -15,9 +15,8 @@ from app.panels.controls.rows import Row, row_for
 from app.panels.what_if.question import AS_IT_RAN
 from app.theme.labels import Label, plain_tip, wrapped_tip
 from app.token_grid.tints import TINTS
-from app.widgets.combo import choice_box, fill
+from app.widgets.combo import choice_box, fill, toggle
 from app.widgets.scale import shown
-from app.widgets.toggle import toggle
 from app.widgets.wrap import Wrap
 from grpo_core.config import PRESETS, Settings
 from grpo_core.config.settings import described_at

@@ -210,7 +210,7 @@ def film_of_lesson(options: argparse.Namespace) -> Iterator[str]:
         )
     film_look = film_look_from(options)
     draw_offscreen()
-    from app.export.picture_look import FilmLook
+    from app.export.stage import FilmLook
     from app.teaching.export.lesson_film import export_lesson
     from app.teaching.lessons.catalogue import lesson_called
 

@@ -13,8 +13,7 @@ from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolButton, QToolTip, Q
 from app.boxes import across, down, turn
 from app.formula.formula_label import FormulaLabel
 from app.help.glossary import lookup, tooltip_html
-from app.panels.controls.row import Row
-from app.panels.controls.rows import row_for
+from app.panels.controls.rows import Row, row_for
 from app.teaching.lessons.player import LessonPlayer, Section
 from app.teaching.lessons.prediction import Placed
 from app.teaching.lessons.speaker_notes import analogy_of
