@@ -58,7 +58,7 @@ def test_as_many_passes_are_counted_as_are_made(jobs: Jobs) -> None:
 def test_the_next_job_gets_the_process_of_the_last(jobs: Jobs) -> None:
     list(jobs.results("ensembles", *SHORT, poll=never))
     first = kept()
-    list(jobs.results("lengths", SMALL.replace({"task.landscape": "length"}), poll=never))
+    list(jobs.results("lengths", SMALL.replace({"task.landscape": "length"}), (0, 1), poll=never))
     assert len(first) == 1 and kept() == first
 
 

@@ -87,7 +87,7 @@ DIALOGS = ("shortcut_sheet", "palette", "export_picture", "export_film", "export
 """Commands that open a separate window."""
 FOREIGN = re.compile(
     r"GRPO Lab|DeepSeekMath|defaults|baseline|running mean|DAPO|GSPO|RLOO|Williams|arXiv|https?:|[a-z]+_[a-z]|/"
-    r"|nats|Space|Home|Down|Left|Right|PgUp|PgDown|Ctrl|Shift|Alt|float"
+    r"|algorithm \d|nats|Space|Home|Down|Left|Right|PgUp|PgDown|Ctrl|Shift|Alt|float"
 )
 """Names of algorithms, papers, keys, units, files and settings of other programs."""
 ENGLISH = re.compile(r"(?<![^\W\d_])(?=[a-zA-Z]*[aeo])[a-zA-Z]{3,}(?![^\W\d_]|…)")
