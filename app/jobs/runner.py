@@ -108,6 +108,7 @@ class _Computation(QObject):
             self.poll.stopped = True
         if over:
             self._thread.join()  # it has nothing left to do
+            del self._make  # a runner keeps its last computation, but not what that held
             self._kept.discard(self)
 
 

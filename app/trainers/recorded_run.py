@@ -223,12 +223,11 @@ class RecordedRun(RunHandle):
     def answer(self, question: AnyQuestion) -> AnyAnswer | None:
         return None
 
+    def rest(self) -> None:
+        """Do nothing, because no learner of this program computes a recorded run."""
+
     def file_with(self, number: int) -> Path:
         raise RunFileError(self.read_only)
-
-    @property
-    def on_disk(self) -> int:
-        return self.head
 
     def _name_tokens(self, step: Step) -> None:
         """Name tokens by their numbers because there is no tokenizer. The list grows as larger numbers appear."""

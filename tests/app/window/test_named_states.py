@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QScrollArea, QWidget
 
 from app.examples import example
 from app.panel_registry import HOME
@@ -153,7 +153,8 @@ def test_each_comparison_loses_nothing_and_has_room(
         driver.settle()
         assert losses(driver.program.window) == [], id
         if id == "comparison":
-            assert shown.frame.verticalScrollBar().maximum() == 0
+            (frame,) = shown.findChildren(QScrollArea, options=Qt.FindChildOption.FindDirectChildrenOnly)
+            assert frame.verticalScrollBar().maximum() == 0
         history, before = driver.program.window.docks["training_history"], shown.height()
         beside = size_class(driver.program.window.size(), scale) == 0
         assert shown.height() > (0.55 * driver.program.window.height() if beside else 2 * history.height()), id
