@@ -24,7 +24,7 @@ DEAF_SECONDS = 5.0
 One that reads from an unresponsive disk never reacts, and is abandoned.
 """
 EXIT_SECONDS = 1.0
-"""The same when the process ends."""
+"""Seconds within which each computation must react when the process ends."""
 
 
 class Poll:
