@@ -22,7 +22,6 @@ from grpo_core.host.buffer import Buffer, Fresh
 from grpo_core.host.live_run import Learners
 from grpo_core.host.other_python import Pythons
 from grpo_core.host.reports import Failure, Report, State
-from grpo_core.host.run_output import Writers, run_writer
 from grpo_core.progress import Progress
 from grpo_core.questions import AnyQuestion
 from grpo_core.record import Step
@@ -80,7 +79,6 @@ class Controller(QObject):
         parent: QObject | None = None,
         *,
         learners: Learners | None = None,
-        writers: Writers = run_writer,
         process: Main | None = None,
         pythons: Pythons | None = None,
     ) -> None:
@@ -100,7 +98,7 @@ class Controller(QObject):
         self._progress: Progress | None = None
         self._order = 0
         self._looked: tuple[str, int, int] | None = None
-        host = partial(Host, writers=writers, main=process, learners=learners, pythons=pythons, standing={})
+        host = partial(Host, main=process, learners=learners, pythons=pythons, standing={})
         self.worker = Worker(host, self)
         self.worker.answered.connect(self.answered, Qt.ConnectionType.QueuedConnection)
         self.worker.notified.connect(self.notified, Qt.ConnectionType.QueuedConnection)

@@ -45,7 +45,6 @@ from grpo_core.host.messages import from_command, to_bundle, to_progress, to_rep
 from grpo_core.host.other_python import OtherPython, Pythons
 from grpo_core.host.process import serve
 from grpo_core.host.reports import Outlet, Report, State
-from grpo_core.host.run_output import Writers
 from grpo_core.learners import Earlier, Learner, learner, never
 from grpo_core.progress import Progress
 from grpo_core.questions import AnyQuestion, answer_from_json, question_from_json
@@ -76,7 +75,6 @@ class Host:
     def __init__(
         self,
         outlet: HostOutlet,
-        writers: Writers,
         *,
         main: Main | None = serve,
         learners: Learners | None = None,
@@ -95,7 +93,7 @@ class Host:
             pythons: chooses the Python in which the process of a run is started.
         """
         self.devices: tuple[str, ...] = ()
-        self._outlet, self._writers, self._interrupted = outlet, writers, interrupted
+        self._outlet, self._interrupted = outlet, interrupted
         self._main, self._learners = main, learners
         self._deadlines = Deadlines(Phase.HERE if main is None else Phase.ABSENT)
         self._process: ChildProcess | None = None
@@ -421,7 +419,7 @@ class Host:
         """
         self._loop = self._new_loop(self._order)
         for run_id in [run_id for run_id in self._begins if run_id != self._current or not held_up]:
-            begin, reason = recovered(self._begins[run_id], self._writers)
+            begin, reason = recovered(self._begins[run_id])
             self._begins[run_id] = begin
             told = sentence if reason is None else f"{sentence} {reason}"
             self._refusal = GrpoError(told) if run_id == self._current else Cancelled()
@@ -446,7 +444,7 @@ class Host:
     # -- the loop in this thread -----------------------------------------------------------------------------------
 
     def _new_loop(self, order: int = 0) -> Loop:
-        loop = Loop(self._outlet, self._learner, self._writers, self._interrupted, order)
+        loop = Loop(self._outlet, self._learner, self._interrupted, order)
         if self.is_here:
             loop.obey([*self._standing.values()])
         return loop

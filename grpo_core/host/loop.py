@@ -32,7 +32,6 @@ from grpo_core.host.commands import (
 )
 from grpo_core.host.live_run import Learners, LiveRun
 from grpo_core.host.reports import Failure, Outlet, Report, State
-from grpo_core.host.run_output import Writers
 from grpo_core.questions import AnyQuestion
 from grpo_core.runs.run_file import RunReader
 from grpo_core.text import tr
@@ -130,9 +129,7 @@ class Loop:
     the loop has :attr:`ended`.
     """
 
-    def __init__(
-        self, outlet: Outlet, learners: Learners, writers: Writers, interrupted: Callable[[], bool], order: int = 0
-    ) -> None:
+    def __init__(self, outlet: Outlet, learners: Learners, interrupted: Callable[[], bool], order: int = 0) -> None:
         """Create a loop without a run.
 
         Args:
@@ -142,7 +139,6 @@ class Loop:
         self.ended = False
         self._outlet = outlet
         self._learners = learners
-        self._writers = writers
         self._interrupted = interrupted
         self._pace = Pace()
         self._live: LiveRun | None = None
@@ -261,7 +257,7 @@ class Loop:
 
     def _begin(self, command: Begin) -> None:
         self.leave()
-        live = self._live = LiveRun(command, self._learners, self._writers, self._interrupted)
+        live = self._live = LiveRun(command, self._learners, self._interrupted)
         self._state = State.PAUSED
         self._outlet.fresh(live.buffer)
         self._breakpoints.watch(live)

@@ -14,7 +14,6 @@ from grpo_core.child.start import Main
 from grpo_core.host.live_run import Learners
 from grpo_core.host.other_python import Pythons
 from grpo_core.host.process import serve
-from grpo_core.host.run_output import Writers, run_writer
 from grpo_core.learners import learner
 
 
@@ -32,11 +31,10 @@ class Trainer(Controller):
         qtbot: QtBot,
         *,
         learners: Learners | None = learner,
-        writers: Writers = run_writer,
         process: Main | None = None,
         pythons: Pythons | None = None,
     ) -> None:
-        super().__init__(learners=learners, writers=writers, process=process, pythons=pythons)
+        super().__init__(learners=learners, process=process, pythons=pythons)
         self.qtbot = qtbot
         self.heard: list[State] = []
         self.failures: list[Failure] = []
@@ -76,11 +74,10 @@ def make_trainer(qtbot: QtBot) -> Iterator[MakeTrainer]:
     def make(
         *,
         learners: Learners | None = learner,
-        writers: Writers = run_writer,
         process: Main | None = None,
         pythons: Pythons | None = None,
     ) -> Trainer:
-        made.append(Trainer(qtbot, learners=learners, writers=writers, process=process, pythons=pythons))
+        made.append(Trainer(qtbot, learners=learners, process=process, pythons=pythons))
         return made[-1]
 
     yield make

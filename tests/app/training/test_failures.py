@@ -11,9 +11,10 @@ import pytest
 from app.training.controller import State
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
+from grpo_core.host import run_output
 from grpo_core.host.buffer import CAPACITY
 from grpo_core.host.commands import Begin
-from grpo_core.host.run_output import Writer, run_writer
+from grpo_core.host.run_output import run_writer
 from grpo_core.learners import Earlier, Learner, learner
 from grpo_core.record import Step
 from grpo_core.runs.run_file import RunReader, RunWriter
@@ -32,7 +33,7 @@ class FullDisk:
         self.at = at
         self.is_full = True
 
-    def __call__(self, begin: Begin, settings: Settings, new: bool) -> Writer:
+    def __call__(self, begin: Begin, settings: Settings, new: bool) -> RunWriter:
         real, disk = run_writer(begin, settings, new), self
 
         class Refusing:
@@ -93,10 +94,11 @@ def test_after_milder_settings_a_failed_run_goes_on(trainer: Trainer, tmp_path: 
 
 
 def test_on_a_full_disk_nothing_is_lost_of_what_was_finished_at_full_speed(
-    make_trainer: MakeTrainer, tmp_path: Path
+    make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, disk = tmp_path / "a.grpo", FullDisk(at=4)
-    trainer = make_trainer(writers=disk)
+    monkeypatch.setattr(run_output, "run_writer", disk)
+    trainer = make_trainer()
     trainer.begin(Settings(), path)
     trainer.run(20)
     trainer.until(State.FAILED)
@@ -110,10 +112,11 @@ def test_on_a_full_disk_nothing_is_lost_of_what_was_finished_at_full_speed(
 
 
 def test_a_full_disk_stops_the_run_and_what_it_refused_is_written_later(
-    make_trainer: MakeTrainer, tmp_path: Path
+    make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, disk = tmp_path / "a.grpo", FullDisk(at=4)
-    trainer = make_trainer(writers=disk)
+    monkeypatch.setattr(run_output, "run_writer", disk)
+    trainer = make_trainer()
     trainer.begin(Settings(), path)
     trainer.set_speed(ONE_BY_ONE)
     trainer.run(20)
@@ -131,8 +134,11 @@ def test_a_full_disk_stops_the_run_and_what_it_refused_is_written_later(
     assert held(path) == list(range(1, 11))
 
 
-def test_closing_on_a_full_disk_says_how_much_is_lost(make_trainer: MakeTrainer, tmp_path: Path) -> None:
-    trainer = make_trainer(writers=FullDisk(at=3))
+def test_closing_on_a_full_disk_says_how_much_is_lost(
+    make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_output, "run_writer", FullDisk(at=3))
+    trainer = make_trainer()
     trainer.begin(Settings(), tmp_path / "a.grpo")
     trainer.set_speed(ONE_BY_ONE)
     trainer.run(20)

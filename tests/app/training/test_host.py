@@ -33,7 +33,6 @@ from grpo_core.host.commands import (
     Shutdown,
 )
 from grpo_core.host.reports import Report, State
-from grpo_core.host.run_output import run_writer
 from grpo_core.progress import Progress
 from grpo_core.questions import AnyAnswer, AnyQuestion, FirstAnswers
 from grpo_core.runs.run_file import RunReader
@@ -102,7 +101,7 @@ def outlet() -> Reported:
 @pytest.fixture
 def host(outlet: Reported) -> Iterator[Host]:
     """A host whose process is starting."""
-    host = Host(outlet, run_writer)
+    host = Host(outlet)
     host.start()
     yield host
     if not host.ended:
@@ -226,4 +225,4 @@ def test_a_question_to_a_run_that_is_not_there_is_given_up(left: Host, outlet: R
 
 def test_a_command_of_which_nobody_said_whether_it_outlives_a_process_is_an_error(outlet: Reported) -> None:
     with pytest.raises(TypeError, match="outlives a process"):
-        Host(outlet, run_writer).obey([Unknown()])
+        Host(outlet).obey([Unknown()])

@@ -22,6 +22,7 @@ from app.training.controller import State
 from grpo_core.child.process import ChildProcess
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
+from grpo_core.host import run_output
 from grpo_core.host.process import serve
 from grpo_core.learners import learner
 from grpo_core.runs.run_file import RunReader
@@ -109,7 +110,8 @@ def test_updates_that_could_not_be_written_outlive_the_process_that_made_them(
 ) -> None:
     full, path = tmp_path / "full", tmp_path / "a.grpo"
     monkeypatch.setenv(mains.REFUSING, str(full))
-    trainer = make_trainer(learners=None, writers=mains.writers, process=mains.serve_on_a_disk_that_fills)
+    monkeypatch.setattr(run_output, "run_writer", mains.refusing_writer)
+    trainer = make_trainer(learners=None, process=mains.serve_on_a_disk_that_fills)
     trainer.begin(Settings(), path)
     full.touch()
     trainer.run(5)

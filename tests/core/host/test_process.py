@@ -20,7 +20,6 @@ from grpo_core.host.live_run import LiveRun
 from grpo_core.host.loop import Loop
 from grpo_core.host.messages import from_command
 from grpo_core.host.process import Incoming, Outgoing, ProcessLearners
-from grpo_core.host.run_output import run_writer
 from grpo_core.learners import Earlier, Learner, learner, never, nothing_earlier
 from grpo_core.questions import FirstAnswers
 from grpo_core.record import Step
@@ -41,7 +40,7 @@ class Process:
         self.window, self.folder = window, folder
         outgoing = Outgoing(own)
         self.incoming = Incoming(own, outgoing)
-        self.loop = Loop(outgoing, learners, run_writer, self.incoming.interrupts)
+        self.loop = Loop(outgoing, learners, self.incoming.interrupts)
 
     def send(self, command: Command) -> None:
         send(self.window, *from_command(command))
