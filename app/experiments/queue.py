@@ -172,7 +172,7 @@ class QueuePanel(Panel):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.background = BackgroundQueue(workspace.computed_on, self)  # an empty one until another is attached
+        self.background = BackgroundQueue(workspace.jobs, self)  # an empty one until another is attached
         self._fresh = False
         self.form = QueueForm(workspace.computed_on)
         self.form.started.connect(self._on_start)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.clock import Timer
-from app.jobs.computed_on import ComputedOn
+from app.jobs.jobs import Jobs
 from app.jobs.runner import CANCELLED, Poll, Runner
 from grpo_core.errors import GrpoError
 from grpo_core.queue import queue as runs
@@ -59,12 +60,10 @@ class BackgroundQueue(QObject):
     finished = Signal()
     failed = Signal(str)
 
-    def __init__(self, computed_on: ComputedOn, parent: QObject | None = None) -> None:
-        """Create an empty queue. Each time the queue is started, ``computed_on`` determines where its runs are
-        trained.
-        """
+    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
+        """Create an empty queue. Each time it is started, its runs are trained where ``jobs`` are computed."""
         super().__init__(parent)
-        self._computed_on = computed_on
+        self._jobs = jobs
         self.elsewhere = False
         self.state = QueueState.EMPTY
         self.folder: Path | None = None
@@ -132,7 +131,7 @@ class BackgroundQueue(QObject):
             return
         self._runner.close()  # reading a file could be mistaken for another program writing it
         self.queue = runs.begin(self.folder, self.queue)
-        where = self._computed_on.cluster
+        where = self._jobs.cluster
         process, asked = _started(), ("queue", str(self.folder))
         self._process, self._ready, self._cancelling, self.elsewhere = process, False, False, where is not None
         job, *arguments = asked if where is None else ("cluster", where, *asked)
@@ -177,13 +176,13 @@ class BackgroundQueue(QObject):
     # -- messages from the process, and from the reader of the files -------------------------------------------------
 
     @Slot(object)
-    def _on_message(self, message: tuple[int, runs.RunStatus, float | None] | None) -> None:
-        if message is None:
-            self._ready = True
-        else:
-            place, self.statuses[place], left = message
-            if left is not None:
-                self.place, self.left = place, left
+    def _on_message(self, message: runs.Progress) -> None:
+        place, status, left = message
+        self._ready = True
+        if left is not None:
+            self.place, self.left = place, left
+            status = replace(status, note=status.note or self.statuses[place].note)
+        self.statuses[place] = status
         self.progress.emit()
 
     @Slot(str)

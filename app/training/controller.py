@@ -19,7 +19,6 @@ from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.host import commands
 from grpo_core.host.buffer import Buffer, Fresh
-from grpo_core.host.live_run import Learners
 from grpo_core.host.other_python import Pythons
 from grpo_core.host.reports import Failure, Report, State
 from grpo_core.progress import Progress
@@ -78,14 +77,12 @@ class Controller(QObject):
         self,
         parent: QObject | None = None,
         *,
-        learners: Learners | None = None,
         process: Main | None = None,
         pythons: Pythons | None = None,
     ) -> None:
         """Create a controller whose worker starts with the first run, or with :meth:`warm_up`.
 
         Args:
-            learners: creates the learners of runs that are computed in the worker's thread.
             process: main function of the process that computes runs, :func:`grpo_core.host.process.serve`; None to
                 compute bandits in the worker's thread.
         """
@@ -98,7 +95,7 @@ class Controller(QObject):
         self._progress: Progress | None = None
         self._order = 0
         self._looked: tuple[str, int, int] | None = None
-        host = partial(Host, main=process, learners=learners, pythons=pythons, standing={})
+        host = partial(Host, main=process, pythons=pythons, standing={})
         self.worker = Worker(host, self)
         self.worker.answered.connect(self.answered, Qt.ConnectionType.QueuedConnection)
         self.worker.notified.connect(self.notified, Qt.ConnectionType.QueuedConnection)

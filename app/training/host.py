@@ -39,7 +39,6 @@ from grpo_core.host.commands import (
     Settle,
     Shutdown,
 )
-from grpo_core.host.live_run import Learners
 from grpo_core.host.loop import Loop
 from grpo_core.host.messages import from_command, to_bundle, to_progress, to_report
 from grpo_core.host.other_python import OtherPython, Pythons
@@ -77,7 +76,6 @@ class Host:
         outlet: HostOutlet,
         *,
         main: Main | None = serve,
-        learners: Learners | None = None,
         interrupted: Callable[[], bool] = never,
         standing: dict[type[Command], Command] | None = None,
         pythons: Pythons | None = None,
@@ -86,15 +84,13 @@ class Host:
 
         Args:
             main: main function of the process; None to compute bandits in this thread.
-            learners: creates learners in this thread; by default, learners that need no torch, with a process for the
-                others.
             interrupted: whether to cancel an update in this thread.
             standing: the latest commands that set the speed and the breakpoints; the host keeps it up to date.
             pythons: chooses the Python in which the process of a run is started.
         """
         self.devices: tuple[str, ...] = ()
         self._outlet, self._interrupted = outlet, interrupted
-        self._main, self._learners = main, learners
+        self._main = main
         self._deadlines = Deadlines(Phase.HERE if main is None else Phase.ABSENT)
         self._process: ChildProcess | None = None
         self._pythons = Pythons() if pythons is None else pythons
@@ -218,7 +214,7 @@ class Host:
         """
         match command:
             case Begin(settings=settings) if self.phase is Phase.HERE:
-                return settings.is_language and self._learners is None
+                return settings.is_language
             case Begin():
                 return self.phase is Phase.ABSENT
             case Run(run_id=run_id) | OneStep(run_id=run_id) | Ask(run_id=run_id):
@@ -459,8 +455,6 @@ class Host:
         """
         if not self.is_here:
             raise self._refusal
-        if self._learners is not None:
-            return self._learners(settings, resume=resume, earlier=earlier, cancelled=cancelled)
         if settings.is_language:
             raise GrpoError(
                 tr(

@@ -18,11 +18,11 @@ from grpo_core.child.wire import Message, readable, receive, send
 from grpo_core.config import Settings
 from grpo_core.host.buffer import Buffer
 from grpo_core.host.commands import Begin, Command, Pause
-from grpo_core.host.language import answering_learner, devices
+from grpo_core.host.language import AnsweringLearner, devices
 from grpo_core.host.loop import Loop
 from grpo_core.host.messages import from_bundle, from_progress, from_report, to_command
 from grpo_core.host.reports import Report
-from grpo_core.learners import Earlier, Learner, learner
+from grpo_core.learners import Earlier, Learner, language_learner, leading_to, learner
 from grpo_core.progress import Progress
 from grpo_core.questions import AnyAnswer, AnyQuestion
 from grpo_core.record import Step
@@ -187,14 +187,9 @@ class ProcessLearners:
                 loaded()  # what asks whether to give up has been read
                 return cancelled()
 
-            return answering_learner(
-                settings,
-                resume=resume,
-                earlier=earlier,
-                cancelled=asked,
-                progress=self._outgoing.progress,
-                group=lambda: self._outgoing.group,
-            )
+            history, sent = leading_to(resume, earlier), self._outgoing
+            model = language_learner(settings, history, asked, sent.progress, lambda: sent.group)
+            return AnsweringLearner(model, asked)
 
     @contextmanager
     def _loading(self, name: str, *, model: bool = False) -> Iterator[Callable[[], None]]:

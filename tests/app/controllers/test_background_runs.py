@@ -20,7 +20,6 @@ from pytestqt.qtbot import QtBot
 
 from app.experiments.queue import UPDATES, columns, duration, rows
 from app.experiments.queue_form import SUGGESTED, offered
-from app.jobs.computed_on import ComputedOn
 from app.jobs.jobs import Jobs
 from app.jobs.queue import BackgroundQueue, QueueState
 from grpo_core.config import Settings, language_settings
@@ -51,7 +50,7 @@ SHORT = runs.planned(TINY, {"objective.beta": [0.0, 0.5]}, range(1), 4)
 
 @pytest.fixture
 def background(qtbot: QtBot) -> Iterator[BackgroundQueue]:
-    one = BackgroundQueue(ComputedOn(Jobs()))
+    one = BackgroundQueue(Jobs())
     yield one
     one.close()
 

@@ -11,10 +11,8 @@ from pytestqt.qtbot import QtBot
 
 from app.training.controller import Controller, Failure, State
 from grpo_core.child.start import Main
-from grpo_core.host.live_run import Learners
 from grpo_core.host.other_python import Pythons
 from grpo_core.host.process import serve
-from grpo_core.learners import learner
 
 
 class Trainer(Controller):
@@ -30,11 +28,10 @@ class Trainer(Controller):
         self,
         qtbot: QtBot,
         *,
-        learners: Learners | None = learner,
         process: Main | None = None,
         pythons: Pythons | None = None,
     ) -> None:
-        super().__init__(learners=learners, process=process, pythons=pythons)
+        super().__init__(process=process, pythons=pythons)
         self.qtbot = qtbot
         self.heard: list[State] = []
         self.failures: list[Failure] = []
@@ -73,11 +70,10 @@ def make_trainer(qtbot: QtBot) -> Iterator[MakeTrainer]:
 
     def make(
         *,
-        learners: Learners | None = learner,
         process: Main | None = None,
         pythons: Pythons | None = None,
     ) -> Trainer:
-        made.append(Trainer(qtbot, learners=learners, process=process, pythons=pythons))
+        made.append(Trainer(qtbot, process=process, pythons=pythons))
         return made[-1]
 
     yield make

@@ -22,7 +22,7 @@ GAVE_UP = "“endless model” was still loading"
 def trainer(make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch) -> Trainer:
     """A controller with a short time limit for answers."""
     monkeypatch.setattr(deadlines, "PATIENCE", 0.4)
-    return make_trainer(learners=None, process=mains.serve_endless_model)
+    return make_trainer(process=mains.serve_endless_model)
 
 
 @pytest.fixture

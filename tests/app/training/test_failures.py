@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from app.training import host
 from app.training.controller import State
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
@@ -229,9 +230,10 @@ class Stumbling:
 
 
 def test_a_bug_in_the_learner_stops_the_run_not_the_worker(
-    make_trainer: MakeTrainer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    make_trainer: MakeTrainer, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, trainer = tmp_path / "a.grpo", make_trainer(learners=Stumbling(at=4))
+    monkeypatch.setattr(host, "learner", Stumbling(at=4))
+    path, trainer = tmp_path / "a.grpo", make_trainer()
     trainer.begin(Settings(), path)
     with caplog.at_level(logging.ERROR):
         trainer.run(20)

@@ -38,7 +38,7 @@ def until(trainer: Trainer, *states: State) -> None:
 @pytest.fixture(scope="module")
 def trainer_of_module(request: pytest.FixtureRequest, qapp: QApplication) -> Iterator[Trainer]:
     """A controller whose process imports torch once for all tests except those of its start or end."""
-    trainer = Trainer(patient(QtBot(request)), learners=None)
+    trainer = Trainer(patient(QtBot(request)))
     trainer.setProperty(OUTLIVES_A_TEST, True)
     yield trainer
     assert trainer.shutdown(60)
@@ -84,7 +84,7 @@ def test_it_is_the_run_that_one_process_alone_would_make(shared: Trainer, folder
 @pytest.mark.long
 def test_a_killed_process_leaves_a_whole_run_that_goes_on(make_trainer: MakeTrainer, tmp_path: Path) -> None:
     path = tmp_path / "run.grpo"
-    trainer = started(make_trainer(learners=None), path)
+    trainer = started(make_trainer(), path)
     trainer.run(None)
     trainer.qtbot.waitUntil(lambda: trainer.head >= 4)
     assert trainer.worker.host.pid is not None
@@ -110,7 +110,7 @@ def test_a_killed_process_leaves_a_whole_run_that_goes_on(make_trainer: MakeTrai
 
 def test_closing_gives_up_the_update_in_progress_within_a_token(make_trainer: MakeTrainer, tmp_path: Path) -> None:
     large = SMALL.replace({"task.prompts": 64, "learner.group_size": 64})
-    trainer = started(make_trainer(learners=None), tmp_path / "run.grpo", large)
+    trainer = started(make_trainer(), tmp_path / "run.grpo", large)
     child, head = psutil.Process(trainer.worker.host.pid), trainer.head
     trainer.run(None)
     trainer.qtbot.waitUntil(lambda: child.cpu_percent() > 1)

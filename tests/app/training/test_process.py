@@ -48,7 +48,7 @@ def test_the_process_of_a_bandit_imports_neither_torch_nor_qt(
     make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(mains.NOTED, str(tmp_path / "modules"))
-    trainer = make_trainer(learners=None, process=mains.serve_and_note_modules)
+    trainer = make_trainer(process=mains.serve_and_note_modules)
     trainer.begin(Settings(), tmp_path / "a.grpo")
     trainer.run(5)
     trainer.until(State.PAUSED)
@@ -59,7 +59,7 @@ def test_the_process_of_a_bandit_imports_neither_torch_nor_qt(
 
 
 def test_the_process_is_started_ahead_of_the_first_run_when_that_is_asked_for(make_trainer: MakeTrainer) -> None:
-    trainer = make_trainer(learners=None, process=serve)
+    trainer = make_trainer(process=serve)
     assert trainer.worker.host.pid is None, "nothing is started by itself"
     trainer.warm_up()
     trainer.qtbot.waitUntil(lambda: trainer.worker.host.pid is not None)
@@ -69,7 +69,7 @@ def test_the_process_is_started_ahead_of_the_first_run_when_that_is_asked_for(ma
 def test_a_killed_process_is_told_at_once_and_the_run_goes_on_in_another(
     make_trainer: MakeTrainer, tmp_path: Path
 ) -> None:
-    path, trainer = tmp_path / "a.grpo", make_trainer(learners=None, process=serve)
+    path, trainer = tmp_path / "a.grpo", make_trainer(process=serve)
     trainer.begin(Settings(), path)
     trainer.run(None)
     trainer.until_head(5)
@@ -94,7 +94,7 @@ def test_a_killed_process_is_told_at_once_and_the_run_goes_on_in_another(
 def test_the_window_sees_the_updates_of_the_next_process_while_it_runs(
     make_trainer: MakeTrainer, tmp_path: Path
 ) -> None:
-    trainer = make_trainer(learners=None, process=serve)
+    trainer = make_trainer(process=serve)
     trainer.begin(Settings(), tmp_path / "a.grpo")
     trainer.run(None)
     trainer.until_head(5)
@@ -111,7 +111,7 @@ def test_updates_that_could_not_be_written_outlive_the_process_that_made_them(
     full, path = tmp_path / "full", tmp_path / "a.grpo"
     monkeypatch.setenv(mains.REFUSING, str(full))
     monkeypatch.setattr(run_output, "run_writer", mains.refusing_writer)
-    trainer = make_trainer(learners=None, process=mains.serve_on_a_disk_that_fills)
+    trainer = make_trainer(process=mains.serve_on_a_disk_that_fills)
     trainer.begin(Settings(), path)
     full.touch()
     trainer.run(5)
@@ -133,7 +133,7 @@ def test_a_process_that_leaves_an_urgent_command_unheard_is_ended_and_the_next_r
     deaf, path = tmp_path / "deaf", tmp_path / "a.grpo"
     deaf.touch()
     monkeypatch.setenv(mains.NOTED, str(deaf))
-    trainer = make_trainer(learners=None, process=mains.serve_deaf)
+    trainer = make_trainer(process=mains.serve_deaf)
     sentences: list[str] = []
     trainer.notified.connect(sentences.append)
     trainer.begin(Settings(), path)
@@ -159,7 +159,7 @@ def test_a_process_that_leaves_an_urgent_command_unheard_is_ended_and_the_next_r
 def test_a_process_that_is_stopped_is_ended_when_it_does_not_hear_of_a_pause(
     make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, trainer = tmp_path / "a.grpo", make_trainer(learners=None, process=serve)
+    path, trainer = tmp_path / "a.grpo", make_trainer(process=serve)
     notes: list[str] = []
     trainer.notified.connect(notes.append)
     trainer.begin(Settings(), path)
@@ -190,7 +190,7 @@ def test_a_pause_during_a_long_update_waits_for_it(
     long.touch()
     monkeypatch.setenv(mains.NOTED, str(long))
     monkeypatch.setattr(deadlines, "QUIET", 5.0)
-    trainer = make_trainer(learners=None, process=mains.serve_slowly)
+    trainer = make_trainer(process=mains.serve_slowly)
     trainer.begin(Settings(), tmp_path / "a.grpo")
     trainer.run(None)
     trainer.qtbot.waitUntil(lambda: long.read_text() == "slow", timeout=60_000)
@@ -210,7 +210,7 @@ def test_a_run_whose_process_ends_before_it_has_begun_stands_still_with_the_reas
     short = tmp_path / "short"
     short.touch()
     monkeypatch.setenv(mains.NOTED, str(short))
-    trainer = make_trainer(learners=None, process=mains.serve_without_memory_for_a_run)
+    trainer = make_trainer(process=mains.serve_without_memory_for_a_run)
     trainer.begin(Settings(), tmp_path / "a.grpo")
     trainer.run(None)
     trainer.until(State.FAILED)
@@ -224,7 +224,7 @@ def test_a_run_whose_process_ends_before_it_has_begun_stands_still_with_the_reas
 def test_a_run_that_is_left_and_begun_again_at_once_shows_its_updates(
     make_trainer: MakeTrainer, tmp_path: Path
 ) -> None:
-    trainer = make_trainer(learners=None, process=serve)
+    trainer = make_trainer(process=serve)
     for run_id in ("a", "b", "a"):
         trainer.begin(Settings(), tmp_path / f"{run_id}.grpo", run_id=run_id)
     trainer.run(None)
@@ -255,7 +255,7 @@ def test_two_threads_that_end_a_process_at_the_same_time_both_hear_how_it_ended(
 def test_where_no_process_can_be_had_the_bandit_runs_in_the_window_and_that_is_said(
     make_trainer: MakeTrainer, tmp_path: Path
 ) -> None:
-    trainer = make_trainer(learners=None, process=mains.never_ready)
+    trainer = make_trainer(process=mains.never_ready)
     sentences: list[str] = []
     trainer.notified.connect(sentences.append)
     trainer.begin(Settings(), tmp_path / "a.grpo")
