@@ -125,14 +125,20 @@ class BackgroundQueue(QObject):
         """Continue with the unfinished runs.
 
         Raises:
-            GrpoError: the folder cannot be written.
+            GrpoError: the folder cannot be written, or no process can be started.
         """
+        from app.jobs.job_process import JobProcess
+
         if self._process is not None or self.folder is None or self.queue is None:
             return
         self._runner.close()  # reading a file could be mistaken for another program writing it
         self.queue = runs.begin(self.folder, self.queue)
         where = self._jobs.cluster
-        process, asked = _started(), ("queue", str(self.folder))
+        lost = tr(
+            "The process for runs in the background has ended unexpectedly ({how}). Every finished update is in the "
+            "runs' files; press Resume to go on."
+        )
+        process, asked = JobProcess(lost, NICE), ("queue", str(self.folder))
         self._process, self._ready, self._cancelling, self.elsewhere = process, False, False, where is not None
         job, *arguments = asked if where is None else ("cluster", where, *asked)
         self._runner.start(lambda poll: process.results(job, arguments, poll))
@@ -238,18 +244,3 @@ class BackgroundQueue(QObject):
     def _enter(self, state: QueueState) -> None:
         self.state = state
         self.progress.emit()
-
-
-def _started() -> JobProcess:
-    """Return a process for the queue, which is still starting.
-
-    Raises:
-        GrpoError: it cannot be started.
-    """
-    lost = tr(
-        "The process for runs in the background has ended unexpectedly ({how}). Every finished update is in the "
-        "runs' files; press Resume to go on."
-    )
-    from app.jobs.job_process import JobProcess
-
-    return JobProcess(lost, NICE)

@@ -20,13 +20,13 @@ from grpo_core.errors import SettingsError
 from grpo_core.host import commands
 from grpo_core.host.buffer import Buffer, Fresh
 from grpo_core.host.other_python import Pythons
-from grpo_core.host.reports import Failure, Report, State
+from grpo_core.host.reports import Report, State
 from grpo_core.progress import Progress
 from grpo_core.questions import AnyQuestion
 from grpo_core.record import Step
 from grpo_core.text import tr
 
-__all__ = ["RUN_LENGTH", "Controller", "Failure", "Fresh", "State"]
+__all__ = ["RUN_LENGTH", "Controller", "Fresh", "State"]
 
 RUN_LENGTH = 200
 """Number of updates after which a run pauses by itself, unless a command sets another number."""
@@ -53,7 +53,7 @@ class Controller(QObject):
 
     Signals:
         state_changed: a :class:`State`; emitted only when the state changes, never for an update.
-        failed: a :class:`Failure`.
+        failed: message that says why a run has stopped, and what to do about it.
         reached: message that names the breakpoint at which the current run has just stopped.
         closed: id of a run whose file has just been closed.
         finished: the worker thread has ended.
@@ -64,7 +64,7 @@ class Controller(QObject):
     """
 
     state_changed = Signal(object)
-    failed = Signal(object)
+    failed = Signal(str)
     reached = Signal(str)
     closed = Signal(str)
     finished = Signal()
@@ -287,7 +287,7 @@ class Controller(QObject):
             self._enter(after(self.state, report.state))
             if report.reached:
                 self.reached.emit(report.reached)
-        if report.failure is not None:
+        if report.failure:
             self.failed.emit(report.failure)
 
     @Slot(str, object)

@@ -115,4 +115,4 @@ def write_curves(path: Path, queue: runs.Queue, results: Iterable[runs.Result], 
             place = [result.settings.get(path) for path in queue.axes]
             nothing = np.full(len(next(iter(result.measures.values()))), np.nan)
             for update, values in enumerate(zip(*(result.measures.get(n, nothing) for n in names), strict=True)):
-                writer.writerow((*place, result.seed, update + 1, *(repr(float(value)) for value in values)))
+                writer.writerow((*place, result.settings.seed, update + 1, *(repr(float(value)) for value in values)))

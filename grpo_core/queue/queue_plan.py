@@ -237,7 +237,6 @@ class Result(NamedTuple):
     """
 
     settings: Settings
-    seed: int
     measures: dict[str, np.ndarray]
 
 
@@ -284,7 +283,7 @@ def results(folder: Path) -> list[Result]:
             with RunReader.open(path) as reader:
                 measures = {name: reader.series(name) for name in METRICS}
             if len(measures["reward_mean"]):
-                measured.append(Result(run.settings, run.settings.seed, measures))
+                measured.append(Result(run.settings, measures))
     return measured
 
 

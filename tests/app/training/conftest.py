@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.training.controller import Controller, Failure, State
+from app.training.controller import Controller, State
 from grpo_core.child.start import Main
 from grpo_core.host.other_python import Pythons
 from grpo_core.host.process import serve
@@ -34,7 +34,7 @@ class Trainer(Controller):
         super().__init__(process=process, pythons=pythons)
         self.qtbot = qtbot
         self.heard: list[State] = []
-        self.failures: list[Failure] = []
+        self.failures: list[str] = []
         self.sentences: list[str] = []
         self.state_changed.connect(self.heard.append)
         self.failed.connect(self.failures.append)

@@ -97,6 +97,6 @@ def test_a_model_that_is_waited_for_has_a_deadline_and_the_sentence_names_it(
     load(trainer, tmp_path / "a.grpo")
     trainer.until(State.FAILED)
     (failure,) = trainer.failures
-    assert "“endless model” had not loaded after 1 seconds" in failure.sentence
+    assert "“endless model” had not loaded after 1 seconds" in failure
     trainer.begin(Settings(), tmp_path / "b.grpo")
     check_trains(trainer, tmp_path / "b.grpo")

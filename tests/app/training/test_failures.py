@@ -74,8 +74,7 @@ def test_a_number_that_is_not_finite_stops_the_run_at_the_update_before(trainer:
     trainer.run(None)
     trainer.until(State.FAILED)
     [failure] = trainer.failures
-    assert failure.step == trainer.head
-    assert "not a finite number" in failure.sentence
+    assert "not a finite number" in failure
     assert held(path) == list(range(1, trainer.head + 1))
 
 
@@ -122,7 +121,8 @@ def test_a_full_disk_stops_the_run_and_what_it_refused_is_written_later(
     trainer.set_speed(ONE_BY_ONE)
     trainer.run(20)
     trainer.until(State.FAILED)
-    assert [(failure.step, "disk is full" in failure.sentence) for failure in trainer.failures] == [(4, True)]
+    assert ["disk is full" in failure for failure in trainer.failures] == [True]
+    assert trainer.head == 4
     assert held(path) == [1, 2, 3]
     assert trainer.buffer is not None
     assert trainer.buffer.uncommitted(4) is not None
@@ -146,7 +146,7 @@ def test_closing_on_a_full_disk_says_how_much_is_lost(
     trainer.until(State.FAILED)
     trainer.close_run()
     trainer.until(State.IDLE)
-    assert "last update could not be written" in trainer.failures[-1].sentence
+    assert "last update could not be written" in trainer.failures[-1]
     assert held(tmp_path / "a.grpo") == [1, 2]
 
 
@@ -155,7 +155,7 @@ def test_at_its_size_limit_a_run_stops_with_a_sentence_and_everything_on_disk(tr
     trainer.begin(Settings(), path, limit=300_000)
     trainer.run(None)
     trainer.until(State.FAILED)
-    assert "size limit" in trainer.failures[0].sentence
+    assert "size limit" in trainer.failures[0]
     assert held(path) == list(range(1, trainer.head + 1))
 
 
@@ -172,7 +172,7 @@ def test_a_file_that_another_window_writes_is_left_alone(trainer: Trainer, tmp_p
         trainer.begin(Settings(), path, resume=resume)
         trainer.run(3)
         trainer.until(State.FAILED)
-        assert "another window" in trainer.failures[0].sentence
+        assert "another window" in trainer.failures[0]
         assert trainer.head == 3
     trainer.run(3)
     trainer.until(State.PAUSED)
@@ -191,7 +191,7 @@ def test_a_file_that_has_moved_on_is_not_written_over(trainer: Trainer, tmp_path
     trainer.begin(Settings(), path, resume=resume)
     trainer.run(3)
     trainer.until(State.FAILED)
-    assert "contains 6 updates, but this run continues from update 3" in trainer.failures[0].sentence
+    assert "contains 6 updates, but this run continues from update 3" in trainer.failures[0]
     assert held(path) == [1, 2, 3, 4, 5, 6]
 
 
@@ -200,7 +200,7 @@ def test_a_folder_that_is_not_there_is_said_and_the_update_kept(trainer: Trainer
     trainer.begin(Settings(), path)
     trainer.run(3)
     trainer.until(State.FAILED)
-    assert "no folder" in trainer.failures[0].sentence
+    assert "no folder" in trainer.failures[0]
     path.parent.mkdir()
     trainer.run(2)
     trainer.until(State.PAUSED)
@@ -239,9 +239,9 @@ def test_a_bug_in_the_learner_stops_the_run_not_the_worker(
         trainer.run(20)
         trainer.until(State.FAILED)
     [failure] = trainer.failures
-    assert failure.step == 3
-    assert "stopped after update 3" in failure.sentence
-    assert "a bug" in failure.sentence
+    assert trainer.head == 3
+    assert "stopped after update 3" in failure
+    assert "a bug" in failure
     assert "Traceback" in caplog.text
     assert held(path) == [1, 2, 3]
     trainer.run(3)
@@ -258,7 +258,7 @@ def test_a_run_that_cannot_be_continued_says_so_when_it_is_begun(trainer: Traine
         resume = reader.step(2)
     trainer.begin(Settings(seed=8), tmp_path / "b.grpo", resume=resume, parent=(path, 2))
     trainer.until(State.FAILED)
-    assert "seed" in trainer.failures[0].sentence
+    assert "seed" in trainer.failures[0]
     assert not (tmp_path / "b.grpo").exists()
 
 

@@ -180,7 +180,7 @@ def test_after_an_unexpected_end_no_run_moves_by_itself(
     assert host.ended is leaving
     assert outlet.tokens == [4], "who waits for the commit is let go"
     assert [question for question, _ in outlet.answers] == [FirstAnswers(run="a")]
-    failures = [report.failure.sentence for report in outlet.reports if report.failure is not None]
+    failures = [report.failure for report in outlet.reports if report.failure]
     assert ["ended unexpectedly" in sentence for sentence in failures] == ([] if leaving else [True])
     last = outlet.reports[-1]
     assert (last.run_id, last.order, last.state) == (("", 3, State.IDLE) if leaving else ("a", 2, State.FAILED))

@@ -71,7 +71,7 @@ def test_a_process_that_ends_there_at_once_fails_its_run_alone(make_trainer: Mak
     trainer = make_trainer(process=serve, pythons=Unchecked("/bin/false"))
     trainer.begin(SMALL, tmp_path / "a.grpo")
     trainer.until(State.FAILED)
-    assert "in /bin/false (Python 3.12, torch missing) (exit code 1)" in trainer.failures[0].sentence
+    assert "in /bin/false (Python 3.12, torch missing) (exit code 1)" in trainer.failures[0]
     trainer.begin(Settings(), tmp_path / "b.grpo")
     trainer.run(2)
     trainer.until(State.PAUSED)

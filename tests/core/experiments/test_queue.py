@@ -87,7 +87,7 @@ def test_each_run_is_the_one_that_its_settings_alone_would_make(tmp_path: Path, 
     ]
     assert all(left is not None and left >= 0 for *_, left in told) and told[-1][-1] == 0
     found = runs.results(tmp_path / "queue")
-    assert [(f.settings, f.seed) for f in found] == [(r.settings, r.settings.seed) for r in queue.runs]
+    assert [result.settings for result in found] == [run.settings for run in queue.runs]
     for run, result in zip(queue.runs, found, strict=True):
         alone = learner(run.settings)
         expected = [metrics(next(alone)) for _ in range(queue.updates)]

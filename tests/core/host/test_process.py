@@ -116,7 +116,7 @@ def test_memory_that_is_short_in_an_update_is_said_in_a_sentence_and_the_run_goe
     with monkeypatch.context() as patch:
         patch.setattr(LiveRun, "update", short)
         reports = [message for message in process.turn(1) if message["is"] == "report"]
-    (sentence,) = [report["failure"]["sentence"] for report in reports if report["failure"]]
+    (sentence,) = [report["failure"] for report in reports if report["failure"]]
     assert sentence.startswith("The run was stopped after update 2: memory is short.")
     process.send(Run(run_id="a", updates=None))
     process.look("a")
