@@ -229,8 +229,7 @@ class Cluster(AbstractContextManager["Cluster"]):
         updates are therefore in the folder, even if the worker, the scheduler or the client fails, and no update is
         stored twice.
         """
-        with claimed(Path(folder)):
-            work = Work(Path(folder))
+        with claimed(Path(folder)) as work:
             yield from work.before()
             waiting = {self._asked_run(work, place, work.statuses[place].done): place for place in work.unfinished}
             for place, answer in self.answers(waiting, poll):

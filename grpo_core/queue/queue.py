@@ -51,10 +51,10 @@ first update.
 class Work:
     """A queue that is being trained: the state of its runs, and the time left at the mean pace so far."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.queue = folder, read(folder)
-        self.statuses = [run_status(folder, run) for run in self.queue.runs]
-        self._left = sum(self.queue.updates - one.done for one in self.statuses if not one.finished(self.queue))
+    def __init__(self, folder: Path, queue: Queue) -> None:
+        self.folder, self.queue = folder, queue
+        self.statuses = [run_status(folder, run) for run in queue.runs]
+        self._left = sum(queue.updates - one.done for one in self.statuses if not one.finished(queue))
         self._done, self._began = 0, time.monotonic()
 
     @property
@@ -96,8 +96,7 @@ def training(folder: Path, cancelled: Callable[[], bool]) -> Iterator[Progress]:
         RunFileError: another process is working on the queue, or a run cannot be written.
         GrpoError: the runs cannot be trained here.
     """
-    with claimed(folder):
-        work = Work(folder)
+    with claimed(folder) as work:
         yield from work.before()
         busy: RunFileError | None = None
         for place in work.unfinished:
@@ -146,8 +145,9 @@ def trained_until(
 
 
 @contextmanager
-def claimed(folder: Path) -> Iterator[None]:
-    """Context manager that locks the queue against other processes."""
+def claimed(folder: Path) -> Iterator[Work]:
+    """Context manager that locks the queue in ``folder`` against other processes, and begins the work on it."""
+    queue = read(folder)
     try:
         claim = lock(folder / MANIFEST)
     except RunFileError:
@@ -157,6 +157,6 @@ def claimed(folder: Path) -> Iterator[None]:
             tr("Another program is training the runs of {folder}; wait for it, or stop it first.").format(folder=folder)
         ) from None
     try:
-        yield
+        yield Work(folder, queue)
     finally:
         release(claim)
