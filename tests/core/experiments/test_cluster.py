@@ -357,8 +357,8 @@ def test_when_the_scheduler_is_killed_what_was_done_stays_and_goes_on(
     with started(tmp_path) as (file, processes), Cluster(str(file)) as found:
 
         def train() -> None:
-            for _ in found.queue(str(elsewhere), poll=never):
-                if processes[0].poll() is None:
+            for *_, left in found.queue(str(elsewhere), poll=never):
+                if left is not None and processes[0].poll() is None:
                     os.killpg(processes[0].pid, signal.SIGKILL)
                     processes[0].wait()
 
