@@ -141,9 +141,8 @@ class Startup(QObject):
 
         ``then`` must be a slot of this object.
         """
-        search = Runner(self)
+        search = Runner(self, then)
         self._searches.append(search)
-        search.arrived.connect(then)
         search.start(lambda poll: iter([work(poll)]))
 
     @Slot()

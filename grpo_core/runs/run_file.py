@@ -96,7 +96,7 @@ def copy_run(
         progress(1 - remaining / max(total, 1))
 
     with (
-        closing(opened(source)[0]) as reading,
+        closing(opened(source)) as reading,
         locked(target),
         replacing(target) as temporary,
         closing(sqlite3.connect(temporary, isolation_level=None)) as copy,

@@ -76,7 +76,7 @@ def rebuilt_run(source: Path, target: Path, poll: Callable[[], None] = lambda: N
     """
     if target.exists() and target.samefile(source):
         raise RunFileError(tr("{name} cannot be rebuilt in place; choose another name.").format(name=target.name))
-    with closing(opened(source)[0]) as damaged, locked(target), replacing(target) as temporary:
+    with closing(opened(source)) as damaged, locked(target), replacing(target) as temporary:
         return salvage(damaged, source.name, temporary, poll)
 
 

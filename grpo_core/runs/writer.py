@@ -18,7 +18,7 @@ from grpo_core.record import Origin, Step
 from grpo_core.runs import series
 from grpo_core.runs.checks import note_checks
 from grpo_core.runs.creation import build
-from grpo_core.runs.database import VERSION, RunConnection, explained, opened, transaction
+from grpo_core.runs.database import RunConnection, explained, opened, transaction
 from grpo_core.runs.files import files_of, folded, lock, release, replacing, size_of
 from grpo_core.runs.layout import encoded
 from grpo_core.runs.limits import why_full
@@ -206,7 +206,7 @@ class RunWriter:
             RunFileError: it is being written elsewhere, read-only, from a newer version, damaged or not a run file.
         """
         path = Path(path)
-        opened(path)[0].close()  # report a missing or foreign file before a lock file appears next to it
+        opened(path).close()  # report a missing or foreign file before a lock file appears next to it
         file_lock = lock(path)
         try:
             return cls._opened(path, file_lock, limit)
@@ -216,9 +216,9 @@ class RunWriter:
 
     @classmethod
     def _opened(cls, path: Path, file_lock: BaseFileLock, limit: int) -> RunWriter:
-        connection, version = opened(path, writable=True)
+        connection = opened(path, writable=True)
         try:
-            if version > VERSION:
+            if connection.newer:
                 raise RunFileError(
                     tr(
                         "{name} was written by a newer version of GRPO Lab; it can be read here, but not continued."
