@@ -130,12 +130,12 @@ class Application(CommandTargets):
         self.window.add_toolbars(self.transport)
 
     def _make_ends(self) -> None:
-        self.startup = Startup(self, self.runs, self.run_files, self.doors, self.layouts)
+        self.startup = Startup(self, self.runs, self.doors, self.layouts)
         closers = (
             self.background_runs.close,
             self.startup.close,
             self.prompts.close,
-            self.run_files.close,
+            self.runs.close,
             self.session_files.close,
             self.exporter.close,
             *(close for part in self.parts for close in part.closers()),

@@ -15,8 +15,7 @@ from app.controllers.first_steps import FirstSteps
 from app.controllers.layouts import LayoutsController, Zooming
 from app.controllers.panel_requests import PanelRequests
 from app.controllers.program import Program
-from app.controllers.run_files import RunFiles
-from app.controllers.runs import HeldRuns, RunsController
+from app.controllers.runs import RunsController
 from app.controllers.session_files import SessionFiles
 from app.controllers.structural_changes import PromptReading, StructuralChanges
 from app.export.exporter import Exporter
@@ -30,8 +29,8 @@ class CommandTargets(Program):
     Each menu receives all of them, so that a new command only needs one entry in its menu.
 
     Attributes:
-        layouts, runs, run_files, session_files, exporter, exports, background_runs, breakpoints,
-            first_steps, doors, prompts, structural, held_runs, zooming: the functions of the commands, by subject.
+        layouts, runs, session_files, exporter, exports, background_runs, breakpoints, first_steps, doors, prompts,
+            structural, zooming: the functions of the commands, by subject.
         palette, sheet: the command palette and the shortcut sheet, which are created with the commands.
     """
 
@@ -44,10 +43,8 @@ class CommandTargets(Program):
         self.layouts = layouts = LayoutsController(self)
         self.session_files = SessionFiles(self, layouts)
         self.prompts = PromptReading(self)
-        self.run_files = RunFiles(self)
         self.structural = StructuralChanges(self, self.prompts, layouts)
-        self.runs = RunsController(self, layouts, self.run_files, self.session_files, self.prompts, self.structural)
-        self.held_runs = HeldRuns(self, self.runs)
+        self.runs = RunsController(self, layouts, self.session_files, self.prompts, self.structural)
         self.first_steps = FirstSteps(self, layouts)
         self.doors = DoorsController(self, layouts, self.runs)
         self._film_keys = FilmKeys(self, self.first_steps)

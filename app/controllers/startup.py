@@ -13,7 +13,6 @@ from app import parts
 from app.controllers.doors import DoorsController
 from app.controllers.layouts import LayoutsController
 from app.controllers.program import Program
-from app.controllers.run_files import RunFiles
 from app.controllers.runs import OWN_SUFFIX, RunsController
 from app.jobs.runner import Poll, Runner
 from app.messages.message import BarAction, Message, Severity
@@ -28,16 +27,11 @@ class Startup(QObject):
     """The startup actions of one window."""
 
     def __init__(
-        self,
-        program: Program,
-        runs: RunsController,
-        run_files: RunFiles,
-        doors: DoorsController,
-        layouts: LayoutsController,
+        self, program: Program, runs: RunsController, doors: DoorsController, layouts: LayoutsController
     ) -> None:
         super().__init__(program)
         self._workspace, self._run_manager, self._runs = program.workspace, program.run_manager, runs
-        self._files, self._parts, self._preferences = run_files, program.parts, program.preferences
+        self._parts, self._preferences = program.parts, program.preferences
         self._messages, self._doors, self._layouts = program.messages, doors, layouts
         self._searches: list[Runner] = []
 
@@ -73,7 +67,7 @@ class Startup(QObject):
         if path.suffix.lower() != OWN_SUFFIX:
             self._runs.open_path(path)
             return
-        self._files.open(path, partial(self._make_space, self._workspace.run), self._runs.open_recorded)
+        self._runs.open_file(path, partial(self._make_space, self._workspace.run))
 
     def _make_space(self, blank: RunHandle | None, opened: RunHandle) -> None:
         workspace = self._workspace

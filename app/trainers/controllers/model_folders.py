@@ -98,7 +98,7 @@ class ModelFolders(FileTasks):
         path = library.new_path(self._program.run_manager.folder, folder.name)
         title = tr("Loading {name}").format(name=folder.name)
         opened = partial(self._program.runs.open_own, path)
-        self._program.run_files.create(title, lambda poll: take_up(folder, path), opened)
+        self._program.runs.create(title, lambda poll: take_up(folder, path), opened)
 
     def ask_trl_script(self) -> None:
         suggestion = str(Path.home() / "train.py")

@@ -84,13 +84,13 @@ def test_a_disk_that_never_answers_is_left_behind_after_some_seconds_and_the_nex
 ) -> None:
     path = a_run(tmp_path / "remote.grpo")
     monkeypatch.setattr(file_task, "DEAF_MS", 50)
-    tasks = driver.program.run_files
+    tasks = driver.program.runs
     driver.program.runs.open_path(path)
     driver.qtbot.waitUntil(disk.asked.is_set)
     tasks.say_at_work()
     cancel = driver.program.window.messages.lines[-1].buttons[0]
     cancel.click()
-    driver.qtbot.waitUntil(lambda: not driver.program.run_files.busy)
+    driver.qtbot.waitUntil(lambda: not driver.program.runs.busy)
     assert any("was abandoned; perhaps the disk does not answer" in text for text in driver.messages)
     monkeypatch.undo()
     driver.open(a_run(tmp_path / "here.grpo", 2))
