@@ -28,7 +28,7 @@ from app.settings.files import exists
 from app.theme.file_dialogs import file_to_open, file_to_save
 from app.workspace.run_handle import RunHandle
 from grpo_core.config import Settings, language_settings
-from grpo_core.errors import RunFileError, given_up
+from grpo_core.errors import RunFileError
 from grpo_core.foreign.readers import Readers
 from grpo_core.runs import library
 from grpo_core.runs.run_file import RunReader, copy_run, holds_recorded_run
@@ -219,15 +219,12 @@ class RunsController(FileTasks):
         if not self._messages.attempt(partial(self._run_manager.commit, run)):
             return
 
-        def copied(poll: Poll) -> None:
-            copy_run(run.path, target, cancelled=given_up(poll), progress=poll.tell)
-
         def finish(_: None) -> None:
             self._run_manager.mark_saved(run)
             self._messages.say(tr("The run is saved as {target}.").format(target=target), Severity.INFO)
             self._preferences.remember(target)
 
-        self.start(tr("Saving {name}").format(name=target.name), copied, finish)
+        self.start(tr("Saving {name}").format(name=target.name), partial(copy_run, run.path, target), finish)
 
     def create(self, title: str, work: Callable[[Poll], str], then: Callable[[], object]) -> None:
         """Create a run file in the background, then call ``then``. If that fails, report the reason.

@@ -28,7 +28,7 @@ EXIT_SECONDS = 1.0
 
 
 class Poll:
-    """The argument of a computation, which calls it every few milliseconds.
+    """The argument of a computation, which calls it every few milliseconds, perhaps with the finished fraction.
 
     Attributes:
         stopped: whether the computation is to end.
@@ -39,13 +39,12 @@ class Poll:
         self.stopped = False
         self.fraction: float | None = None
 
-    def __call__(self) -> None:
+    def __call__(self, fraction: float | None = None) -> None:
         """Raise :class:`Cancelled` if the computation is to end."""
+        if fraction is not None:
+            self.fraction = fraction
         if self.stopped:
             raise Cancelled(tr("The experiment was cancelled."))
-
-    def tell(self, fraction: float) -> None:
-        self.fraction = fraction
 
 
 Make = Callable[[Poll], Iterator[object]]

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grpo_core.errors import Cancelled, RunFileError
+from grpo_core.errors import RunFileError
 from grpo_core.record import Step
 from grpo_core.runs.database import explained
 from grpo_core.runs.files import files_of, in_use, locked, size_of
@@ -75,18 +75,15 @@ def free_name(path: Path, *, folder: bool = False) -> Path:
     return free
 
 
-def entries(folder: Path, cancelled: Callable[[], object] = lambda: False) -> list[Entry]:
+def entries(folder: Path, poll: Callable[[], object] = lambda: None) -> list[Entry]:
     """List the runs of ``folder``, the last written first, including broken files with their errors.
 
-    Each file is opened and may be of unknown origin, so this must not run in the window's thread.
-
-    Raises:
-        Cancelled: ``cancelled()`` returned true, or raised it.
+    Each file is opened and may be of unknown origin, so this must not run in the window's thread. ``poll`` is called
+    before each and may raise to stop.
     """
     entries = []
     for path in _paths(folder):
-        if cancelled():
-            raise Cancelled(tr("The runs were not searched."))
+        poll()
         entries.append(_entry(path))
     return sorted(entries, key=lambda entry: (entry.modified, entry.path.name), reverse=True)
 
