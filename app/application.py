@@ -24,8 +24,7 @@ from app.commands.run_menu import run_commands
 from app.commands.sheet import ShortcutSheet
 from app.commands.targets import CommandTargets
 from app.commands.view_menu import view_commands
-from app.controllers.shutdown import ShutdownController
-from app.controllers.startup import Startup
+from app.controllers.startup import ShutdownController, Startup
 from app.crash.hooks import CrashHooks
 from app.messages.message import Severity
 from app.resources import icon

@@ -5,7 +5,6 @@ from __future__ import annotations
 from PySide6.QtWidgets import QApplication, QWidget
 
 from app.commands.command import EDIT, REST, Command
-from app.commands.conditions import Conditions
 from app.commands.targets import CommandTargets
 from app.messages.message import Severity
 from app.panel_registry import WHAT_IF
@@ -17,7 +16,7 @@ from grpo_core.text import tr
 
 
 def edit_commands(targets: CommandTargets) -> list[Command]:
-    window, when = targets.window, Conditions(targets)
+    window, when = targets.window, targets.when
     undo = targets.workspace.editing.undo
 
     def explain() -> None:

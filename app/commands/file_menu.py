@@ -6,14 +6,13 @@ from functools import partial
 from pathlib import Path
 
 from app.commands.command import EXPORT, FILE, RECENT, REST, Command
-from app.commands.conditions import Conditions
 from app.commands.targets import CommandTargets
 from app.settings.files import exists
 from grpo_core.text import tr
 
 
 def file_commands(targets: CommandTargets) -> list[Command]:
-    runs, sessions, when = targets.runs, targets.session_files, Conditions(targets)
+    runs, sessions, when = targets.runs, targets.session_files, targets.when
     return [
         Command(id="new_run", subject="training", text=tr("New run"), menu=FILE, run=runs.new_run,
                 shortcuts=("Ctrl+N",), icon="new",
@@ -57,7 +56,7 @@ def _recent_files(targets: CommandTargets) -> list[Command]:
 
 
 def _exports(targets: CommandTargets) -> list[Command]:
-    exports, when = targets.exports, Conditions(targets)
+    exports, when = targets.exports, targets.when
     return [
         Command(id="export_picture", subject="pictures", text=tr("Export picture…"), menu=EXPORT,
                 run=exports.ask_picture, shortcuts=("Ctrl+E",),

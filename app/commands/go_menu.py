@@ -7,7 +7,6 @@ from functools import partial
 from PySide6.QtWidgets import QInputDialog
 
 from app.commands.command import GO, Command
-from app.commands.conditions import Conditions
 from app.commands.targets import CommandTargets
 from app.panel_registry import TIMELINE
 from app.panels.timeline import next_event
@@ -15,7 +14,7 @@ from grpo_core.text import tr
 
 
 def go_commands(targets: CommandTargets) -> list[Command]:
-    player, workspace, when = targets.player, targets.workspace, Conditions(targets)
+    player, workspace, when = targets.player, targets.workspace, targets.when
     overlay = targets.window.overlay
     timeline = targets.window.panels.of(TIMELINE)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.commands.command import REST, RUN, Command
-from app.commands.conditions import Conditions
 from app.commands.targets import CommandTargets
 from app.experiments.repeats import COUNT
 from app.messages.message import Severity
@@ -19,7 +18,7 @@ USUAL_SPEED = 2
 
 
 def run_commands(targets: CommandTargets) -> list[Command]:
-    player, window, when = targets.player, targets.window, Conditions(targets)
+    player, window, when = targets.player, targets.window, targets.when
 
     def change_speed(by: int) -> None:
         here = SPEEDS.index(player.speed) if player.speed in SPEEDS else USUAL_SPEED
@@ -36,8 +35,7 @@ def run_commands(targets: CommandTargets) -> list[Command]:
     return [
         Command(id="run", text=tr("Run or pause"), menu=RUN, run=player.toggle, icon="run",
                 shortcuts=("Space", "Ctrl+Space"), blocked=when.can_run,
-                text_now=lambda: tr("Pause") if player.busy else tr("Run", "verb"),
-                icon_now=lambda: "pause" if player.busy else "run",
+                face=lambda: (tr("Pause"), "pause") if player.busy else (tr("Run", "verb"), "run"),
                 tip=tr("Compute updates at the chosen speed, or replay those of a finished run; the same key pauses.")),
         Command(id="step", text=tr("Step", "verb"), menu=RUN, run=player.step, shortcuts=(".",), icon="step",
                 blocked=when.can_step, repeats=True,
