@@ -226,20 +226,6 @@ class RunsController(FileTasks):
 
         self.start(tr("Saving {name}").format(name=target.name), partial(copy_run, run.path, target), finish)
 
-    def create(self, title: str, work: Callable[[Poll], str], then: Callable[[], object]) -> None:
-        """Create a run file in the background, then call ``then``. If that fails, report the reason.
-
-        Args:
-            title: what the message says while this goes on.
-            work: creates the file, and returns a sentence about it. Called in a thread.
-        """
-
-        def finish(sentence: str) -> None:
-            self._messages.say(sentence, Severity.INFO)
-            then()
-
-        self.when_idle(partial(self.start, title, work, finish))
-
     # -- end ---------------------------------------------------------------------------------------------------------
 
     def close_run(self) -> None:

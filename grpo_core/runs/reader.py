@@ -122,12 +122,10 @@ class RunReader:
         self._check(record, crc, tr("Update {number}").format(number=number))
         return decoded(self._layout(layout), record, number, self._settings_row(settings))
 
-    @property
+    @cached_property
     def thinned(self) -> tuple[thinning.Stretch, ...]:
-        """The stretches of updates dropped so far to keep the file below its size limit."""
-        with explained(self.path):
-            rows = self._connection.execute("SELECT key, value FROM meta WHERE key = ?", (thinning.KEY,)).fetchall()
-        return thinning.stretches_from(dict(rows))
+        """The stretches of updates that an earlier version dropped to keep the file below its size limit."""
+        return thinning.stretches_from(self._rows)
 
     def kept(self, number: int, *, forwards: bool = False) -> int | None:
         """Return the nearest update at or before ``number``, or at or after it if ``forwards``.
