@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -30,21 +29,15 @@ class Entry:
     """One run of the folder.
 
     Attributes:
-        modified: time of the last write, in seconds since 1970.
-        bytes: size on disk.
         meta: metadata of the run; None if the file is broken.
         steps: number of its last update, including those before its branch point.
-        reward: mean reward of that update, NaN if there is none.
         error: message that says why the file cannot be read; None if it can.
     """
 
     path: Path
-    modified: float
-    bytes: int
     in_use: bool = False
     meta: RunMeta | None = None
     steps: int = 0
-    reward: float = math.nan
     error: str | None = None
 
 
@@ -85,7 +78,7 @@ def entries(folder: Path, poll: Callable[[], object] = lambda: None) -> list[Ent
     for path in _paths(folder):
         poll()
         entries.append(_entry(path))
-    return sorted(entries, key=lambda entry: (entry.modified, entry.path.name), reverse=True)
+    return entries
 
 
 def surplus(folder: Path, *, keep: int = KEEP_RUNS, limit: int = KEEP_BYTES) -> list[Path]:
@@ -93,9 +86,8 @@ def surplus(folder: Path, *, keep: int = KEEP_RUNS, limit: int = KEEP_BYTES) -> 
 
     A run that is being written is never selected. This function deletes nothing.
     """
-    paths = sorted(_paths(folder), key=lambda path: (_modified(path), path.name), reverse=True)
     gone, kept, total = [], 0, 0
-    for path in paths:
+    for path in _paths(folder):
         kept, total = kept + 1, total + size_of(path)
         if (kept > keep or total > limit) and not in_use(path):
             gone.append(path)
@@ -217,19 +209,21 @@ class Lineage:
 
 
 def _entry(path: Path) -> Entry:
-    seen = Entry(path=path, modified=_modified(path), bytes=size_of(path), in_use=in_use(path))
+    seen = Entry(path=path, in_use=in_use(path))
     try:
         with RunReader.open(path) as reader:
-            reward = reader.series("reward_mean", reader.last - 1)[-1] if reader.last else math.nan
-            return replace(seen, meta=reader.meta, steps=reader.last, reward=float(reward))
+            if reader.last:
+                reader.series("reward_mean", reader.last - 1)  # raises if it is damaged
+            return replace(seen, meta=reader.meta, steps=reader.last)
     except RunFileError as error:
         return replace(seen, error=str(error))
 
 
-def _paths(folder: Path) -> Iterable[Path]:
-    """Return the run files of ``folder``, except temporary ones, whose names begin with a dot."""
+def _paths(folder: Path) -> list[Path]:
+    """Return the run files of ``folder``, the last written first. Names of temporary files begin with a dot."""
     with suppress(OSError):
-        return [path for path in folder.glob(f"*{SUFFIX}") if path.is_file() and not path.name.startswith(".")]
+        paths = [path for path in folder.glob(f"*{SUFFIX}") if path.is_file() and not path.name.startswith(".")]
+        return sorted(paths, key=lambda path: (_modified(path), path.name), reverse=True)
     return []
 
 
