@@ -15,15 +15,11 @@ from app import parts
 from app.clock import Timer
 from app.commands.actions import Actions, fill_menus
 from app.commands.command import Command
-from app.commands.edit_menu import edit_commands
-from app.commands.file_menu import file_commands
-from app.commands.go_menu import go_commands
-from app.commands.help_menu import help_commands
 from app.commands.palette import CommandPalette, setting_commands
-from app.commands.run_menu import run_commands
+from app.commands.program_menus import file_commands, help_commands, view_commands
+from app.commands.run_menus import edit_commands, go_commands, run_commands
 from app.commands.sheet import ShortcutSheet
 from app.commands.targets import CommandTargets
-from app.commands.view_menu import view_commands
 from app.controllers.startup import ShutdownController, Startup
 from app.crash.hooks import CrashHooks
 from app.messages.message import Severity
