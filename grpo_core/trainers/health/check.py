@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from grpo_core.claims.claim import Claim, told
 from grpo_core.config import Settings
 from grpo_core.plugins import credited
@@ -61,6 +63,19 @@ class Verdict:
     evidence: Sequence[Evidence]
     grade: Grade
     advice: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        grade: Grade,
+        those: Sequence[Measure],
+        *what: Claim[Run],
+        evidence: Sequence[Evidence] | None = None,
+        advice: tuple[str, ...] = (),
+    ) -> Verdict:
+        """Return the judgement that began with the first of ``those`` measures; by default, the worst are evidence."""
+        seen = worst(those) if evidence is None else evidence
+        return cls(what=what, began=those[0].label, evidence=seen, grade=grade, advice=advice)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,6 +267,11 @@ def share_earned(measures: Sequence[Measure]) -> float | None:
     known = [measure.more["earned"] for measure in measures if measure.more["earned"] is not None]
     share = sum(known) / len(known) if known else 0.0
     return share if share >= limit("learned") else None
+
+
+def mean(measures: Sequence[Measure], name: str = "") -> float:
+    """Return the mean of the values of measures, or of their further data ``name``."""
+    return float(np.mean([m.more[name] if name else m.value for m in measures]))
 
 
 def worst(measures: Sequence[Measure], most: int = 5) -> list[Evidence]:
