@@ -8,8 +8,7 @@ import numpy as np
 
 from grpo_core import metrics
 from grpo_core.evaluated_step import EvaluatedStep
-from grpo_core.explain.quantity import KINDS, Quantity, is_card
-from grpo_core.explain.readings import NAN, READ
+from grpo_core.explain.quantity import KINDS, NAN, Quantity, is_card
 from grpo_core.expression import Expression, Reading
 from grpo_core.levels import LEVELS
 from grpo_core.record import Step
@@ -34,7 +33,7 @@ class Numbers(EvaluatedStep):
             return metrics.of_distribution(self.step, q.name)
         if is_card(q):
             return self.cards.get(q.name, self.step.measurements.get(q.name, NAN))
-        return READ[q.name](self, q)
+        return KINDS[q.name].read(self, q)
 
     def canonical(self, q: Quantity) -> Quantity:
         """Return ``q`` with exactly the parts that its kind requires.

@@ -10,8 +10,7 @@ from grpo_core import kl
 from grpo_core.config import Settings
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
-from grpo_core.explain.quantity import Quantity
-from grpo_core.explain.readings import alternative_logp
+from grpo_core.explain.quantity import Quantity, alternative_logp
 from grpo_core.explain.records import Rule
 from grpo_core.expression import exponential
 from grpo_core.text import plural, tr
