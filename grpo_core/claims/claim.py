@@ -39,6 +39,19 @@ class Claim(ABC, Generic[Data]):
         return dict(zip(names, written(*(getattr(self, name) for name in names)), strict=True))
 
 
+class Derived(Claim[Data]):
+    """A claim that its data determine: it is made of them, and checked by being made again."""
+
+    @classmethod
+    @abstractmethod
+    def found_in(cls, data: Data) -> Self | None:
+        """Return the claim of this kind about the data. None if there is nothing to claim."""
+
+    def check(self, data: Data) -> bool:
+        made = self.found_in(data)
+        return made is not None and all(map(same, vars(self).values(), vars(made).values()))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Kind(Generic[Data]):
     """A kind of claim with a fixed wording: one row of a table.
@@ -112,6 +125,13 @@ def agrees(claimed: float, computed: float) -> bool:
     if math.isinf(claimed) or math.isinf(computed):
         return claimed == computed
     return abs(claimed - computed) <= tolerance(DOUBLE, 1.0, claimed, computed)
+
+
+def same(claimed: Any, computed: Any) -> bool:
+    """Return whether two values are equal: numbers with a fraction up to rounding, tuples entry by entry."""
+    if isinstance(claimed, tuple) and isinstance(computed, tuple):
+        return len(claimed) == len(computed) and all(map(same, claimed, computed))
+    return agrees(claimed, computed) if isinstance(claimed, float) else bool(claimed == computed)
 
 
 def agree(claimed: Iterable[float], computed: Iterable[float]) -> bool:
