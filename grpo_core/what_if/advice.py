@@ -8,7 +8,7 @@ from itertools import islice
 
 import numpy as np
 
-from grpo_core.claims.advice import LEAST, Trial, Tried
+from grpo_core.claims.advice import Trial, Tried
 from grpo_core.config import Settings
 from grpo_core.errors import NonFiniteError, SettingsError
 from grpo_core.learners import learner
@@ -121,25 +121,11 @@ def trials(step: Step, before: Step | None, name: str, *, poll: Poll = lambda: N
             )
 
 
-def of_trial(trial: Trial) -> Tried | None:
-    """Return the claim that the change had an effect. None if it had none."""
-    if not trial.effect >= LEAST:
-        return None
-    return Tried(
-        setting=trial.setting,
-        measure=trial.measure,
-        kept=float(trial.kept.mean()),
-        changed=float(trial.changed.mean()),
-        updates=len(trial.kept),
-        share=trial.share,
-    )
-
-
 def tried(step: Step, before: Step | None, *, poll: Poll = lambda: None) -> Iterator[tuple[str, str]]:
     """Yield an unhealthy metric of a bandit's update and a sentence, for each change that had an effect on it."""
     with np.errstate(over="ignore", invalid="ignore"):
         for name in found(step):
-            claims = map(of_trial, trials(step, before, name, poll=poll))
+            claims = map(Tried.found_in, trials(step, before, name, poll=poll))
             yield from ((name, claim.words()) for claim in claims if claim is not None)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from grpo_core.claims.arrays import ALIKE, equal
 from grpo_core.claims.claim import Claim, agrees
 from grpo_core.config import Settings
 from grpo_core.foreign.recording import Completions
@@ -17,11 +18,8 @@ from grpo_core.trainers.concepts import names_of
 
 SILENT = 1e-3
 """Largest advantage of a completion that rounding can give to a group of equal rewards: TRL divides by 1e-4."""
-ALIKE, NEAR = 1e-12, 1e-6
-"""Maximum relative differences between equal rewards, and between a reward and the run's highest or lowest reward.
-
-``ALIKE`` is relative to the largest value, at least 1.
-"""
+NEAR = 1e-6
+"""Maximum relative difference between a reward and the run's highest or lowest reward."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,8 +69,7 @@ class Seen(Completions):
         return [members for members in every if len(members) > 1]
 
     def is_equal(self, members: np.ndarray) -> bool:
-        paid = self.rewards[members]
-        return bool(np.ptp(paid) <= ALIKE * max(1.0, float(np.abs(paid).max())))
+        return equal(self.rewards[members])
 
     def idle(self) -> list[np.ndarray]:
         """Return the groups whose rewards are equal and whose advantages are 0 up to rounding, or not recorded."""

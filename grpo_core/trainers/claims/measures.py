@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from grpo_core import recompute
-from grpo_core.claims.claim import Kind, agrees
+from grpo_core.claims.claim import Kind, agree, agrees
 from grpo_core.recompute import USUAL_CAP
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
@@ -143,6 +143,12 @@ def _largest_share(data: Run, v: Any, which: int) -> bool:
     return bool(found) and agrees(v.share, max(found))
 
 
+def _range_of_completions(data: Run, v: Any) -> bool:
+    o, shares = data[0].settings.objective, {u.label: 0.0 if u.step is None else _clipped(u.step)[0] for u in data}
+    most = o.level == "token" and shares.get(v.label, -1.0) == max(shares.values())
+    return most and agree((v.share, v.low, v.high), (shares[v.label], o.clip_low, o.clip_high))
+
+
 def _logged(data: Run, concept: str) -> list[float]:
     known = [update.logged(concept) for update in data]
     return [value for value in known if value is not None and np.isfinite(value)]
@@ -197,6 +203,13 @@ MEASURES: dict[str, Kind[Run]] = {
     "pulled": Kind(
         text=tr("Up to {share:.0%} of them still get a gradient from the rest of the loss."),
         holds=lambda data, v: _largest_share(data, v, 1),
+    ),
+    "range_of_completions": Kind(
+        text=tr(
+            "The clip range is {low:g} below and {high:g} above, as in GSPO for ratios of whole completions, but "
+            "here single tokens are clipped: up to {share:.0%} of those of a pass (step {label})."
+        ),
+        holds=_range_of_completions,
     ),
     "grows": Kind(
         text=tr("Completions grow from {before:.1f} tokens in the first third of the run to {after:.1f} in the last."),

@@ -13,6 +13,7 @@ import pytest
 from grpo_core import claims
 from grpo_core.claims.claim import Claim, Tabled
 from grpo_core.claims.leading import LEADING, SIGNALS
+from grpo_core.claims.what_if import WHAT_IFS
 from grpo_core.trainers import claims as claims_of_trainers
 from grpo_core.trainers.claims.advice import ADVICE
 from grpo_core.trainers.claims.effects import EFFECTS
@@ -65,7 +66,7 @@ def test_every_kind_of_claim_is_drawn() -> None:
         "all_equal",
         "Answered",
     }  # tests/app/panels
-    tested = {*test_finding_claims.KINDS, *test_update_claims.ON_CARDS, *test_update_claims.IN_WHAT_IFS}
+    tested = {*test_finding_claims.KINDS, *test_update_claims.ON_CARDS, *WHAT_IFS}
     tested |= {
         *test_cause_claims.KINDS,
         *EFFECTS,
