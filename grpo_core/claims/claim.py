@@ -49,7 +49,7 @@ class Derived(Claim[Data]):
 
     def check(self, data: Data) -> bool:
         made = self.found_in(data)
-        return made is not None and all(map(same, vars(self).values(), vars(made).values()))
+        return made is not None and same(tuple(vars(self).values()), tuple(vars(made).values()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,11 +58,12 @@ class Kind(Generic[Data]):
 
     Attributes:
         text: its wording, with a field for each value.
-        holds: function that returns whether the data supports the values, which are attributes of its second argument.
+        holds: function that returns whether the data supports the values, which are attributes of its second argument;
+            None if the claims of the table are checked together.
     """
 
     text: str | Callable[[Any], str]
-    holds: Callable[[Data, Any], Any]
+    holds: Callable[[Data, Any], Any] | None = None
 
     def template(self, values: Mapping[str, Any]) -> str:
         """Return the wording for these values, with its fields still to be filled in."""
@@ -92,7 +93,9 @@ class Tabled(Claim[Data]):
         return cls(kind=kind, values=tuple(values.items()))
 
     def check(self, data: Data) -> bool:
-        return bool(self.KINDS[self.kind].holds(data, SimpleNamespace(**dict(self.values))))
+        holds = self.KINDS[self.kind].holds
+        assert holds is not None
+        return bool(holds(data, SimpleNamespace(**dict(self.values))))
 
     def words(self) -> str:
         values = dict(self.values)

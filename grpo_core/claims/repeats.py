@@ -201,7 +201,7 @@ class OnWrong(Derived[Repeated]):
             return None
         best = data.rewards >= data.rewards.max(axis=-1, keepdims=True)
         missed = (~np.take_along_axis(best, data.likeliest.T, axis=-1)).any(axis=0)
-        return cls(wrong=int(missed.sum()), of=len(missed), updates=len(data.max_prob))
+        return cls(wrong=int(missed.sum()), of=len(data.likeliest), updates=len(data.max_prob))
 
     def words(self) -> str:
         return self.filled(tr("{wrong} of {of} end on an action other than the best"))

@@ -45,33 +45,21 @@ def _slower(settings: Settings) -> dict[str, object]:
     return {"optimizer.learning_rate": settings.optimizer.learning_rate / 4}
 
 
-def _fewer(settings: Settings) -> dict[str, object]:
-    return {"learner.mu": max(settings.learner.mu // 2, 1)}
-
-
 def _wider(settings: Settings) -> dict[str, object]:
     o = settings.objective
     return {"objective.clip_low": min(2 * o.clip_low, 1.0), "objective.clip_high": 2 * o.clip_high}
 
 
-def _held(settings: Settings) -> dict[str, object]:
-    return {"objective.beta": 4 * settings.objective.beta or 0.1}
-
-
-def _opened(settings: Settings) -> dict[str, object]:
-    return {"objective.entropy_bonus": settings.objective.entropy_bonus + 0.1}
-
-
-def _larger(settings: Settings) -> dict[str, object]:
-    return {"learner.group_size": 2 * settings.learner.group_size}
-
-
 FINDINGS: dict[str, Finding] = {
-    "clip_fraction": Finding(limit=MOST, changes=(_slower, _fewer, _wider)),
-    "kl": Finding(limit=FAR, changes=(_held, _slower)),
+    "clip_fraction": Finding(
+        limit=MOST, changes=(_slower, lambda s: {"learner.mu": max(s.learner.mu // 2, 1)}, _wider)
+    ),
+    "kl": Finding(limit=FAR, changes=(lambda s: {"objective.beta": 4 * s.objective.beta or 0.1}, _slower)),
     "grad_norm": Finding(limit=HUGE, changes=(_slower,)),
-    "entropy": Finding(limit=CERTAIN, low=True, changes=(_opened,)),
-    "dead_groups": Finding(limit=0.5, changes=(_larger,)),
+    "entropy": Finding(
+        limit=CERTAIN, low=True, changes=(lambda s: {"objective.entropy_bonus": s.objective.entropy_bonus + 0.1},)
+    ),
+    "dead_groups": Finding(limit=0.5, changes=(lambda s: {"learner.group_size": 2 * s.learner.group_size},)),
 }
 """Findings whose advice can be tried, by metric."""
 

@@ -104,7 +104,7 @@ class EqualGroups(Claim[Run]):
 
     def check(self, data: Run) -> bool:
         low, high = extremes(data)
-        if not (agrees(self.low, low) and agrees(self.high, high)) or not any(u.label == self.since for u in data):
+        if not (agrees(self.low, low) and agrees(self.high, high)):
             return False
         dead, known, of_task = 0, True, True
         for update, members in idle_groups(data, self.since, self.kind):
@@ -143,8 +143,8 @@ class EqualGroups(Claim[Run]):
 
 
 def later(data: Run, since: int) -> Run:
-    """Return the updates from update ``since`` on."""
-    return [update for update in data if update.label >= since]
+    """Return the updates from update ``since`` on. Empty if there is no such update."""
+    return [update for update in data if update.label >= since] if any(u.label == since for u in data) else []
 
 
 def is_mean(claimed: float, values: Iterable[Any]) -> bool:

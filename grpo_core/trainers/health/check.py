@@ -128,11 +128,6 @@ class Check:
     said_by: tuple[str, ...] = ()
     follows: tuple[str, ...] = ()
 
-    def not_measurable(self, update: Update) -> str:
-        if self.of_texts and update.settings.recorded.longest == 1:  # such as an action of a bandit
-            return tr("Every completion is a single token.")
-        return self.missing(update)
-
     def measured(self, measures: Sequence[Measure]) -> Measured | None:
         """Return the claim about the range of the measures. None without values or a single number per update."""
         known = finite(measures)
