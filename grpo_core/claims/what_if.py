@@ -83,10 +83,6 @@ def _reductions(data: Pair) -> list[str]:
     return [step.settings.objective.reduction for step in (data.ran, data.other)]
 
 
-def _one_length(data: Pair) -> bool:
-    return len({int(length) for length in data.ran.mask.sum(axis=-1)}) <= 1
-
-
 def _is_reference(data: Pair, v: Any) -> bool:
     """Return whether the KL of both updates is 0 on all sampled tokens and has no gradient on them."""
     for step, passed in _both(data):
@@ -103,10 +99,6 @@ def _moves(data: Pair, v: Any) -> bool:
         return False
     ran, other = ([float(x) for x in (step.logp[-1] - step.old_logp)[step.mask]] for step in (data.ran, data.other))
     return agrees(v.ratio * sum(x * x for x in ran) ** 0.5, sum(x * x for x in other) ** 0.5)
-
-
-def _resample(data: Pair, v: Any) -> bool:
-    return (v.dead, v.groups) == (len(dead(data.ran)), len(groups(data.ran))) and v.dead > 0
 
 
 def _asked(data: Pair, path: str) -> tuple[Any, Any]:
@@ -188,7 +180,9 @@ WHAT_IFS: dict[str, Kind[Pair]] = {
     ),
     "reductions_agree": Kind(
         text=tr("Every token weighs the same: all completions have one length, so the two reductions agree."),
-        holds=lambda data, v: _same_weights(data) and _one_length(data) and len(set(_reductions(data))) == 2,
+        holds=lambda data, v: (
+            _same_weights(data) and len(np.unique(data.ran.mask.sum(axis=-1))) <= 1 and len(set(_reductions(data))) == 2
+        ),
     ),
     "same_weights": Kind(text=tr("Every token weighs the same."), holds=lambda data, v: _same_weights(data)),
     "no_beta": Kind(
@@ -228,7 +222,7 @@ WHAT_IFS: dict[str, Kind[Pair]] = {
             "recorded batch cannot show the result.",
             v.groups,
         ),
-        holds=_resample,
+        holds=lambda data, v: (v.dead, v.groups) == (len(dead(data.ran)), len(groups(data.ran))) and v.dead > 0,
     ),
     "beta_stays": Kind(
         text=tr("β stays {ran:g}, because the run recorded no log-probabilities of a reference."),

@@ -73,7 +73,8 @@ class Numbers(EvaluatedStep):
 
     def at(self, q: Quantity) -> str:
         """Return the index of the token of ``q``, counted from 1, as LaTeX."""
-        return f"{{{_one(q.row)},{_one(q.token)}}}" if q.token is not None else f"{{{_one(q.row)}}}"
+        row = (q.row or 0) + 1
+        return f"{{{row}}}" if q.token is None else f"{{{row},{q.token + 1}}}"
 
     def token(self, name: str, q: Quantity, token: int | None = None) -> Quantity:
         """Return the address of the number ``name`` at the token of ``q``, or at another token of its completion."""
@@ -103,10 +104,6 @@ class Numbers(EvaluatedStep):
         if self.objective.credits_steps:
             return [self.canonical(Quantity("step_reward", row=i, token=t)) for i in rows for t in self.visited(i)]
         return [Quantity("penalised_reward" if self.penalised else "reward", row=i) for i in rows]
-
-
-def _one(place: int | None) -> int:
-    return (place or 0) + 1
 
 
 def ratio_name(n: Numbers) -> str:

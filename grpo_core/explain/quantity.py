@@ -86,10 +86,6 @@ def _part(name: str) -> Callable[[EvaluatedStep, Quantity], float]:
     return read
 
 
-def _advantage(n: EvaluatedStep, q: Quantity) -> float:
-    return float(n.advantage[q.row]) if n.advantage.ndim == 1 else _cell(n.advantage, q)
-
-
 def _scored(n: EvaluatedStep, q: Quantity, values: np.ndarray) -> np.ndarray:
     """Return the scored entries of ``values`` that belong to a group or to the batch."""
     here = values if q.group is None else values[n.step.group == q.group]
@@ -234,7 +230,8 @@ KINDS: dict[str, Kind] = {
     "batch_std": Kind(tr("reward std of the batch"), (), lambda n, q: _std(n, q, n.scores)),
     "centred_std": Kind(tr("std of the batch's centred rewards"), (), _centred_std),
     "baseline": Kind(tr("baseline"), ("row",), _baseline),
-    "advantage": Kind(tr("advantage"), _TOKEN, _advantage),
+    "advantage": Kind(tr("advantage"), _TOKEN,
+        lambda n, q: float(n.advantage[q.row]) if n.advantage.ndim == 1 else _cell(n.advantage, q)),
     "td_error": Kind(tr("TD error"), _TOKEN, lambda n, q: NAN if n.step.values is None else _cell(n.td_errors, q)),
     "value": Kind(tr("critic's value"), _TOKEN, lambda n, q: _cell(n.step.values, q)),
     "logp": Kind(tr("log-probability"), ("state", *_TOKEN), lambda n, q: _cell(n.step.logp[q.passed], q)),

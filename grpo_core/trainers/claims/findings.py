@@ -116,30 +116,31 @@ class EqualGroups(Claim[Run]):
         return found == (self.dead, self.groups, self.known, self.of_task) and dead > 0
 
     def words(self) -> str:
-        why = {
-            "right": tr("every completion has the highest reward of the run, {high:.4g}"),
-            "wrong": tr("every completion has the lowest reward of the run, {low:.4g}"),
-            "same": tr(
-                "all completions of a prompt have the same reward, between the lowest, {low:.4g}, and the highest, "
-                "{high:.4g}"
-            ),
-        }[self.kind].format(low=self.low, high=self.high)
-        if self.of_task:
-            why = {
-                "right": tr("every completion has the highest reward that the task pays for its prompt"),
-                "wrong": tr("every completion has the lowest reward that the task pays for its prompt"),
-                "same": tr(
-                    "all completions of a prompt have the same reward, between the lowest and the highest that the "
-                    "task pays for it"
-                ),
-            }[self.kind]
+        why = (OF_TASK if self.of_task else OF_RUN)[self.kind]
         if self.kind == "same" and self.low == self.high:
-            why = tr("every completion of the run has the reward {high:.4g}").format(high=self.high)
-        facts = {"label": self.since, "dead": self.dead, "groups": self.groups, "why": why}
+            why = tr("every completion of the run has the reward {high:.4g}")
+        facts = {"label": self.since, "dead": self.dead, "groups": self.groups, "why": self.filled(why)}
         if self.known:
             return tr("Since step {label}, {dead} of {groups} groups give no advantage: {why}.").format(**facts)
         equal = tr("Since step {label}, in {dead} of {groups} groups all rewards are equal: {why}.").format(**facts)
         return " ".join((equal, tr("Compared only within such a group, they give no advantage.")))
+
+
+OF_RUN = {
+    "right": tr("every completion has the highest reward of the run, {high:.4g}"),
+    "wrong": tr("every completion has the lowest reward of the run, {low:.4g}"),
+    "same": tr(
+        "all completions of a prompt have the same reward, between the lowest, {low:.4g}, and the highest, {high:.4g}"
+    ),
+}
+OF_TASK = {
+    "right": tr("every completion has the highest reward that the task pays for its prompt"),
+    "wrong": tr("every completion has the lowest reward that the task pays for its prompt"),
+    "same": tr(
+        "all completions of a prompt have the same reward, between the lowest and the highest that the task pays for it"
+    ),
+}
+"""Kind of equal rewards -> why they give no advantage, by the ends of the run or of the task."""
 
 
 def later(data: Run, since: int) -> Run:

@@ -130,18 +130,9 @@ class Check:
 
     def measured(self, measures: Sequence[Measure]) -> Measured | None:
         """Return the claim about the range of the measures. None without values or a single number per update."""
-        known = finite(measures)
-        if self.quantity is None or not known:
+        if self.quantity is None:
             return None
-        high = max(value for _, value in known)
-        return Measured(
-            quantity=self.quantity.name,
-            share=self.quantity.share,
-            low=min(value for _, value in known),
-            high=high,
-            where=next(label for label, value in known if value == high),
-            count=len(known),
-        )
+        return Measured.of(self.quantity.name, self.quantity.share, finite(measures))
 
     def findings(self, name: str, measures: Sequence[Measure], settings: Settings) -> list[Finding]:
         """Judge the measured updates.
