@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import string
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -135,12 +134,3 @@ def same(claimed: Any, computed: Any) -> bool:
     if isinstance(claimed, tuple) and isinstance(computed, tuple):
         return len(claimed) == len(computed) and all(map(same, claimed, computed))
     return agrees(claimed, computed) if isinstance(claimed, float) else bool(claimed == computed)
-
-
-def agree(claimed: Iterable[float], computed: Iterable[float]) -> bool:
-    """Return whether numbers are equal up to rounding, one by one.
-
-    Raises:
-        ValueError: there are more of one than of the other.
-    """
-    return all(itertools.starmap(agrees, zip(claimed, computed, strict=True)))

@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from grpo_core.claims.claim import Claim, Derived, agree
+from grpo_core.claims.claim import Claim, Derived, same
 from grpo_core.claims.numbers import MINUS, written
 from grpo_core.claims.paired import FEWEST, Difference, changed, compared, counted, differences
 from grpo_core.text import enumeration, plural, tr
@@ -286,7 +286,7 @@ class Climbs(Claim[Trained]):
 
     def check(self, data: Trained) -> bool:
         here = climbed(data)[self.name]
-        return self.holds and agree((self.by, self.low, self.high), (here.by, here.low, here.high))
+        return self.holds and same((self.by, self.low, self.high), tuple(here.numbers.values()))
 
     def words(self) -> str:
         return self.filled(tr("{name} still climbs (by {by} in the last tenth)"), **self.texts("by"))

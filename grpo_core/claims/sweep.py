@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from grpo_core.claims.claim import Derived, agree, agrees
+from grpo_core.claims.claim import Derived, agrees, same
 from grpo_core.claims.comparison import CLIMBING, NAMED, Lead, Trained, climbed
 from grpo_core.claims.numbers import written
 from grpo_core.claims.paired import FEWEST, changed, compared, counted
@@ -121,7 +121,7 @@ class Moves(Derived[Swept]):
 
     def words(self) -> str:
         numbers = self.texts("first", "last", "least", "most")
-        if not agree((self.least, self.most), sorted((self.first, self.last))):
+        if not same((self.least, self.most), tuple(sorted((self.first, self.last)))):
             return tr(
                 "The median KL is {first} nats at the left end and {last} at the right; over the row it lies between "
                 "{least} and {most}"

@@ -13,7 +13,7 @@ import numpy as np
 
 from grpo_core import recompute
 from grpo_core.baselines import BASELINES
-from grpo_core.claims.claim import Kind, Tabled, agree, agrees
+from grpo_core.claims.claim import Kind, Tabled, agrees, same
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import plural, tr
@@ -184,7 +184,7 @@ def _is_exploited(data: Run, v: Any) -> bool:
         return False
     courses = [[each[k] for each in means] for k in (0, 1)]
     up, down, rise = (after - before for before, after, _ in map(thirds, (*courses, sums)))
-    return agree((v.gain, v.loss, v.rise), (up, -down, rise)) and v.loss > 0 and v.rise > 0
+    return same((v.gain, v.loss, v.rise), (up, -down, rise)) and v.loss > 0 and v.rise > 0
 
 
 def _is_far(data: Run, v: Any) -> bool:
@@ -199,7 +199,7 @@ def _is_far(data: Run, v: Any) -> bool:
         return False
     middle = float(np.median(usual))
     found = (largest[v.label], middle, largest[v.label] / middle, shares[v.label])
-    return agree((v.largest, v.usual, v.times, v.share), found)
+    return same((v.largest, v.usual, v.times, v.share), found)
 
 
 def _cap_is_below(data: Run, v: Any) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from grpo_core.claims.claim import Kind, agree, agrees
+from grpo_core.claims.claim import Kind, agrees, same
 from grpo_core.lm.final_answer import ends_on
 from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.findings import Run, is_mean, later, one_text
@@ -65,7 +65,7 @@ def _far_rewards(data: Run, v: Any) -> bool:
     if not 0 < v.count < len(far) == v.all or far[-v.count - 1] == far[-v.count]:
         return False
     found = (float(far[-v.count]), float(np.median(paid)), float(np.quantile(far, 0.9)))
-    return agree((v.nearest, v.median, v.usual), found)
+    return same((v.nearest, v.median, v.usual), found)
 
 
 def _cut_costs(data: Run, v: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from grpo_core import recompute
-from grpo_core.claims.claim import Kind, agree, agrees
+from grpo_core.claims.claim import Kind, agrees, same
 from grpo_core.recompute import USUAL_CAP
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
@@ -141,7 +141,7 @@ def _largest_share(data: Run, v: Any, which: int) -> bool:
 def _range_of_completions(data: Run, v: Any) -> bool:
     o, shares = data[0].settings.objective, {u.label: 0.0 if u.step is None else _clipped(u.step)[0] for u in data}
     most = o.level == "token" and shares.get(v.label, -1.0) == max(shares.values())
-    return most and agree((v.share, v.low, v.high), (shares[v.label], o.clip_low, o.clip_high))
+    return most and same((v.share, v.low, v.high), (shares[v.label], o.clip_low, o.clip_high))
 
 
 def _logged(data: Run, concept: str) -> list[float]:
