@@ -10,8 +10,7 @@ import numpy as np
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView
 from app.workspace.trials import Trial
-from grpo_core.claims.captions import Drawn, Moved, Sampled, Scored, Undrawn, most_moved
-from grpo_core.claims.claim import Claim
+from grpo_core.claims.captions import Caption, Moved, Undrawn, most_moved
 from grpo_core.premises import drawn_by_earlier
 from grpo_core.reasons.normalized import normalized, normalized_words
 from grpo_core.text import listed, tr
@@ -40,7 +39,7 @@ class Draws:
     unscored: int
     earlier: bool
     advantage: np.ndarray
-    normalized: Claim[Drawn] | None
+    normalized: Caption | None
     clipped: np.ndarray
 
 
@@ -204,13 +203,18 @@ def stage_sentence(picture: PolicyPicture) -> str:
             return _updated(picture, draws)
 
 
-def sampled(picture: PolicyPicture, draws: Draws) -> Sampled:
-    met = int((draws.counts > 0).sum())
-    return Sampled(draws=len(draws.order), met=met, of=len(picture.names), earlier=draws.earlier)
+def sampled(picture: PolicyPicture, draws: Draws) -> Caption:
+    kind, met = "sampled_earlier" if draws.earlier else "sampled", int((draws.counts > 0).sum())
+    return Caption.of(kind, count=len(draws.order), met=met, actions=len(picture.names))
 
 
-def paid(draws: Draws) -> Scored:
-    return Scored(scored=len(draws.order) - draws.unscored, of=len(draws.order), mean=draws.mean)
+def paid(draws: Draws) -> Caption:
+    count = len(draws.order)
+    if draws.mean is None:
+        return Caption.of("unscored")
+    if draws.unscored:
+        return Caption.of("scored_some", scored=count - draws.unscored, count=count, mean=draws.mean)
+    return Caption.of("scored", mean=draws.mean)
 
 
 def _updated(picture: PolicyPicture, draws: Draws) -> str:

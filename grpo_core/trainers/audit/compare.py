@@ -57,12 +57,16 @@ class Comparison:
         return self.difference / self.allowed if 0.0 < self.allowed < float("inf") else float("inf")
 
     @property
+    def row(self) -> int | None:
+        """The completion of an advantage; None for a loss."""
+        return self.at[1] if self.what == "advantage" else None
+
+    @property
     def place(self) -> str:
         """Description of the number's location in the update, counted from 1."""
-        first, second = self.at
-        if self.what == "advantage":
-            return tr("completion {row}").format(row=second + 1)
-        return tr("pass {n}, micro-batch {part}").format(n=first + 1, part=second + 1)
+        if self.row is not None:
+            return tr("completion {row}").format(row=self.row + 1)
+        return tr("pass {n}, micro-batch {part}").format(n=self.at[0] + 1, part=self.at[1] + 1)
 
 
 def compared(what: str, update: Update) -> list[Comparison]:
@@ -164,7 +168,7 @@ def _common(departing: Sequence[Comparison], compared: Sequence[Comparison], our
     middle = float(np.median(off))
     if np.abs(off - middle).max() < CONSTANT * abs(middle):
         return tr("all by one amount, {amount:+.6g}").format(amount=middle)
-    rows, every = ({c.at[1] for c in those if c.what == "advantage"} for those in (departing, compared))
+    rows, every = ({c.row for c in those if c.row is not None} for those in (departing, compared))
     if rows and len(rows) <= max(1, len(every) // 4):
         named = ", ".join(str(row + 1) for row in sorted(rows))
         return tr("always in the same completions ({rows})").format(rows=named)
