@@ -183,10 +183,6 @@ def _draws(view: StepView, context: int, count: int) -> Draws | None:
     )
 
 
-NAMED = 3
-"""Maximum number of rising actions, and of falling ones, that are named. Those that move most come first."""
-
-
 def stage_sentence(picture: PolicyPicture) -> str:
     """Return the sentence on what the stage does with the draws of this context, the same during its film."""
     draws = picture.draws
@@ -264,7 +260,7 @@ def _moved(picture: PolicyPicture) -> str:
 def moves(picture: PolicyPicture) -> Moved:
     """Return the claim about which entries moved, and whether all others moved the other way."""
     change = picture.change
-    up, down = most_moved(change, NAMED), most_moved(-change, NAMED)
+    up, down = most_moved(change), most_moved(-change)
     rest = np.delete(change, [*up, *down])
     one_way = bool(up) != bool(down)
     others = one_way and bool((rest < 0).all() if up else (rest > 0).all())

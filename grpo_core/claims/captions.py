@@ -213,7 +213,7 @@ class Moved(Claim[Change]):
         return tr("no probability moves by a thousandth")
 
 
-def most_moved(change: np.ndarray, most: int = 3) -> tuple[int, ...]:
-    """Return the entries that rise most, by at least :data:`MOVED`, in descending order."""
-    order: Sequence[int] = np.argsort(-change, kind="stable")[:most].tolist()
+def most_moved(change: np.ndarray) -> tuple[int, ...]:
+    """Return at most three entries that rise most, by at least :data:`MOVED`, in descending order."""
+    order: Sequence[int] = np.argsort(-change, kind="stable")[:3].tolist()
     return tuple(n for n in order if change[n] >= MOVED)

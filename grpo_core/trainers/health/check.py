@@ -260,8 +260,8 @@ def mean(measures: Sequence[Measure], name: str = "") -> float:
     return float(np.mean([m.more[name] if name else m.value for m in measures]))
 
 
-def worst(measures: Sequence[Measure], most: int = 5) -> list[Evidence]:
-    """Return at most ``most`` items of evidence from the measures, starting with one of each."""
+def worst(measures: Sequence[Measure]) -> list[Evidence]:
+    """Return at most five items of evidence from the measures, starting with one of each."""
     deepest = max((len(measure.evidence) for measure in measures), default=0)
     rounds = [measure.evidence[i] for i in range(deepest) for measure in measures if i < len(measure.evidence)]
-    return sorted(rounds[:most], key=lambda e: e.step)
+    return sorted(rounds[:5], key=lambda e: e.step)
