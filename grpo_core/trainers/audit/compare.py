@@ -58,7 +58,7 @@ class Comparison:
 
     @property
     def row(self) -> int | None:
-        """The completion of an advantage; None for a loss."""
+        """The completion of an advantage. None for a loss."""
         return self.at[1] if self.what == "advantage" else None
 
     @property

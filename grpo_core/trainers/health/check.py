@@ -73,7 +73,7 @@ class Verdict:
         evidence: Sequence[Evidence] | None = None,
         advice: tuple[str, ...] = (),
     ) -> Verdict:
-        """Return the judgement that began with the first of ``those`` measures; by default, the worst are evidence."""
+        """Return the judgement that began with the first of ``those`` measures, whose worst are evidence by default."""
         seen = worst(those) if evidence is None else evidence
         return cls(what=what, began=those[0].label, evidence=seen, grade=grade, advice=advice)
 
