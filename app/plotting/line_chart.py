@@ -11,10 +11,11 @@ from PySide6.QtGui import QBrush, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QGraphicsItem
 
 from app.plotting.axis import Scale
+from app.plotting.chart import CLICK
 from app.plotting.items import Points, Ribbon
 from app.plotting.labels import Word, leader_width, line_ends
 from app.plotting.line_data import NOTHING, Line, LinePicture, PointSet
-from app.plotting.plot import CLICK, Plot
+from app.plotting.plot import Plot
 from app.plotting.pyramid import Pyramid
 from app.plotting.table_model import Column, Rows
 from app.theme.tokens import Theme
