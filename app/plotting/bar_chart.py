@@ -325,9 +325,10 @@ class BarChart(Chart, QWidget):
         painter.drawLine(QPointF(x, column.top()), QPointF(x, column.bottom()))
         lines = self.picture.read(place)
         size = read_out_box(lines, self.theme, self.factor).size()
+        painter.save()
         painter.translate(read_out_place(size, QPointF(x, column.top() + 4), column))
         paint_read_out(painter, lines, self.theme, self.factor)
-        painter.resetTransform()
+        painter.restore()
 
     # -- input --------------------------------------------------------------------------------------------------------
 
