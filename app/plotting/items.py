@@ -14,7 +14,7 @@ from PySide6.QtGui import QBrush, QColor
 from PySide6.QtWidgets import QGraphicsItem
 
 from app.plotting.pyramid import Pyramid
-from app.theme.tokens import HOLLOW, Theme
+from app.theme.tokens import HOLLOW, LIGHT, Theme
 
 AREA_STRENGTH, MEDIAN_STRENGTH = 0.15, 0.6
 """Opacity of an area, low because several can overlap, and of the median in it."""
@@ -119,7 +119,7 @@ class Ribbon(pg.PlotCurveItem):  # type: ignore[misc]
         super().__init__(pen=None, fillLevel="enclosed", antialias=False)
         self.meaning = meaning
         self._share = 1.0
-        self._theme: Theme | None = None
+        self._theme: Theme = LIGHT
         self._ends = (float("nan"), float("nan"))
 
     def set_limits(self, x: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
@@ -153,8 +153,7 @@ class Ribbon(pg.PlotCurveItem):  # type: ignore[misc]
         """Set the opacity relative to the usual one, less than 1 for an area behind others."""
         if share != self._share:
             self._share = share
-            if self._theme is not None:
-                self.apply_style(self._theme, 1.0)
+            self.apply_style(self._theme, 1.0)
 
     def apply_style(self, theme: Theme, scale: float) -> None:
         self._theme = theme

@@ -18,7 +18,7 @@ from app.plotting.line_data import NOTHING, Line, LinePicture, PointSet
 from app.plotting.plot import Plot
 from app.plotting.pyramid import Pyramid
 from app.plotting.table_model import Column, Rows
-from app.theme.tokens import Theme
+from app.theme.tokens import LIGHT, Theme
 
 MOST = 700
 """Maximum number of points drawn. If there are more, a bucket of neighbours is reduced to its lowest and highest
@@ -33,8 +33,7 @@ class LineItem(pg.PlotCurveItem):  # type: ignore[misc]
     def __init__(self, line: Line) -> None:
         super().__init__(connect="finite", skipFiniteCheck=False, antialias=True)
         self.line = line
-        self._theme: Theme | None = None
-        self._factor = 1.0
+        self._theme, self._factor = LIGHT, 1.0
         self.ribbon = Ribbon(line.meaning)
         self.ribbon.setParentItem(self)
         self.ribbon.setFlag(self.GraphicsItemFlag.ItemStacksBehindParent)
@@ -56,7 +55,7 @@ class LineItem(pg.PlotCurveItem):  # type: ignore[misc]
         self.setZValue(line.z)
         self.setVisible(True)
         look = ("meaning", "style", "marker", "filled", "size", "strength", "band_strength")
-        if self._theme is not None and any(getattr(before, name) != getattr(line, name) for name in look):
+        if any(getattr(before, name) != getattr(line, name) for name in look):
             self.apply_style(self._theme, self._factor)
 
     def _show_limits(self, line: Line, known: np.ndarray) -> None:
