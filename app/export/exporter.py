@@ -9,13 +9,13 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QSize, Slot
 
 from app.export.dialog import PictureChoice
-from app.export.files import write
 from app.export.process import exporting
 from app.export.stage import LOWEST, caption_of, staged, themed, without_controls
 from app.jobs.runner import CANCELLED, Runner
 from app.messages.message import BarAction, Message, Severity
 from app.messages.message_bar import MessageBar
-from app.plotting.export import FORMATS, Paper, drawn, table_csv, tables, targets
+from app.plotting.export import FORMATS, Paper, drawn, table_files
+from app.settings.files import write
 from app.training.controller import Controller
 from app.widgets.panel import Panel
 from app.workspace.workspace import Workspace
@@ -98,10 +98,9 @@ class Exporter(QObject):
 
     def table(self, panel: Panel, path: Path) -> None:
         """Write the table of ``panel``, or the numbers of its plots, as CSV. Several tables become several files."""
-        contents = tables(panel)
-        files = targets(path, [title for title, _, _ in contents])
+        files = table_files(panel, path)
         existing = [file for file in files if file != path and file.exists()]
-        if not contents:
+        if not files:
             self._messages.say(tr("“{title}” has no table; export it as a picture.").format(title=panel.title))
         elif existing:
             self._messages.say(
@@ -109,7 +108,7 @@ class Exporter(QObject):
             )
         else:
             self.write(
-                {file: table_csv(columns, rows) for file, (_, columns, rows) in zip(files, contents, strict=True)},
+                files,
                 tr("The table of “{title}” is written to {places}.").format(
                     title=panel.title, places=", ".join(map(str, files))
                 ),
