@@ -218,7 +218,7 @@ class HistoryChart(Plot):
                 title = tr("{series}, {run}").format(series=curve.label, run=trial.run.title)
                 columns.append(Column(f"{curve.key} {place}", title, chars=13, help=trial.name))
                 series.append((trial.run.series[curve.key], 1.0))
-        return columns, SeriesRows(series, whole=True, number_at=self.number_at)
+        return columns, SeriesRows(series, self.number_at)
 
     def explain_cell(self, row: int, key: str) -> None:
         self.number_wanted.emit(row + 1, key)

@@ -160,12 +160,7 @@ class Plot(Chart, pg.GraphicsView):  # type: ignore[misc]
     def places(self) -> tuple[float, float] | None:
         """Return the first and the last x with data, or None without data."""
         spans = [(c.first, c.first + len(c.series) - 1) for c in self.curves if len(c.series)]
-        if spans:
-            return min(a for a, _ in spans), max(b for _, b in spans)
-        low, high = self.frame.x.low, self.frame.x.high
-        if self.curves or low is None or high is None:
-            return None
-        return (math.ceil(low), math.floor(high)) if self.frame.x.whole else (low, high)
+        return (min(a for a, _ in spans), max(b for _, b in spans)) if spans else None
 
     @property
     def cursor_x(self) -> float | None:
@@ -198,9 +193,9 @@ class Plot(Chart, pg.GraphicsView):  # type: ignore[misc]
 
     def table(self) -> tuple[list[Column], Rows]:
         """Return the plot as a table whose rows are created on demand. Subclasses without curves override it."""
-        columns = [Column("x", self.place_name, chars=8, decimals=0 if self.frame.x.whole else 3)]
+        columns = [Column("x", self.place_name, chars=8, decimals=0)]
         columns += [Column(c.key, c.label, chars=9, help=c.label) for c in self.curves]
-        return columns, SeriesRows([(c.series, c.first) for c in self.curves], whole=self.frame.x.whole)
+        return columns, SeriesRows([(c.series, c.first) for c in self.curves])
 
     def reset_view(self) -> None:
         """Show the full range again after zooming."""
@@ -452,14 +447,9 @@ class SeriesRows(Sequence[Sequence[object]]):
     """
 
     def __init__(
-        self,
-        series: Sequence[tuple[Pyramid, float]],
-        *,
-        whole: bool = True,
-        number_at: Callable[[float], float] | None = None,
+        self, series: Sequence[tuple[Pyramid, float]], number_at: Callable[[float], float] | None = None
     ) -> None:
         self._series = [(pyramid.values, first) for pyramid, first in series]
-        self._whole = whole
         self._number_at = number_at or float
         filled = [(first, first + len(values)) for values, first in self._series if len(values)]
         self._first = min((a for a, _ in filled), default=0.0)
@@ -478,7 +468,7 @@ class SeriesRows(Sequence[Sequence[object]]):
         if not -self._size <= n < self._size:
             raise IndexError(n)
         x = self._first + n % self._size
-        row: list[object] = [int(self._number_at(x)) if self._whole else x]
+        row: list[object] = [int(self._number_at(x))]
         for values, first in self._series:
             place = round(x - first)
             value = float(values[place]) if 0 <= place < len(values) else None
