@@ -8,14 +8,14 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, Qt
 from PySide6.QtGui import QFocusEvent, QPainter, QPen
 from PySide6.QtWidgets import QSizePolicy
 
-from app.theme.dressed import Dressed
 from app.theme.painted_ahead import PaintedAhead
+from app.theme.styled import Styled
 
 CLICK = 4
 """Maximum distance in pixels between press and release of a click."""
 
 
-class Chart(Dressed, PaintedAhead):
+class Chart(Styled, PaintedAhead):
     """A chart: a base class before that of Qt.
 
     Attributes:

@@ -9,8 +9,8 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QBrush, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.theme.dressed import Dressed
 from app.theme.labels import plain_tip
+from app.theme.styled import Styled
 from grpo_core.text import listed, tr
 
 
@@ -23,7 +23,7 @@ class Entry:
     kind: str = "filled"
 
 
-class Legend(Dressed, QWidget):
+class Legend(Styled, QWidget):
     """Legend entries side by side.
 
     If there is too little space, the last ones are omitted. The tooltip lists them all.

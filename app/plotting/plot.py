@@ -78,7 +78,7 @@ class Plot(Chart, pg.GraphicsView):  # type: ignore[misc]
         self.cursor_band = self.add_item(Band("text", 1.5), z=30)
         self.hover_band = self.add_item(Band("muted", 1.0), z=31)
         self.read_out = ReadOut(self.frame)
-        self._dress_items()
+        self._style_items()
 
     def close(self) -> bool:
         """Hide the widget without clearing its scene.
@@ -108,10 +108,10 @@ class Plot(Chart, pg.GraphicsView):  # type: ignore[misc]
     # -- interface for panels ------------------------------------------------------------------------------------------
 
     def _apply_style(self) -> None:
-        self._dress_items()
+        self._style_items()
         self.refresh()
 
-    def _dress_items(self) -> None:
+    def _style_items(self) -> None:
         theme, scale = self.theme, self.factor
         self.setBackground(theme.colour("ground"))
         for item in (*self._items, self.words, self.read_out):

@@ -28,8 +28,8 @@ from PySide6.QtWidgets import (
 
 from app.plotting.table_model import Column, Rows, TableModel
 from app.plotting.table_painter import TablePainter
-from app.theme.dressed import Dressed
 from app.theme.painted_ahead import PaintedAhead
+from app.theme.styled import Styled
 from grpo_core.text import tr
 
 SELECTED, FOCUSED = QStyle.StateFlag.State_Selected.value, QStyle.StateFlag.State_HasFocus.value
@@ -37,7 +37,7 @@ LARGEST = (1 << 24) - 1
 """Maximum height of a widget in Qt, in pixels."""
 
 
-class TableTwin(Dressed, PaintedAhead, QTableView):
+class TableTwin(Styled, PaintedAhead, QTableView):
     """A sortable table of numbers. Copied rows are tab-separated text at full precision.
 
     Attributes:

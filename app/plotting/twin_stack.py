@@ -13,9 +13,9 @@ from app.boxes import across, down
 from app.plotting.bar_chart import BarChart
 from app.plotting.legend import Entry, Legend
 from app.plotting.table_twin import TableTwin
-from app.theme.dressed import Dressed
 from app.theme.labels import Label, plain_tip
 from app.theme.painted_text import PaintedText
+from app.theme.styled import Styled
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ SENTENCE = 320
 legend."""
 
 
-class TwinStack(Dressed, QWidget):
+class TwinStack(Styled, QWidget):
     """A header with title, legend and button, and below it either the plot or its table.
 
     Attributes:

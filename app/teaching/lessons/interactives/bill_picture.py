@@ -12,8 +12,8 @@ from PySide6.QtGui import QBrush, QColor, QKeyEvent, QMouseEvent, QPainter, QPai
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.plotting.numbers import shown
-from app.theme.dressed import Dressed
 from app.theme.labels import plain_tip
+from app.theme.styled import Styled
 from app.theme.tokens import RADIUS
 from grpo_core.memory import GIB, WORDS, Block
 from grpo_core.text import tr
@@ -38,7 +38,7 @@ def in_words(size: float) -> str:
     return f"{shown(size / GIB, 1)} GiB" if size >= 0.05 * GIB else f"{shown(size / 2**20, 2)} MiB"
 
 
-class BillPicture(Dressed, QWidget):
+class BillPicture(Styled, QWidget):
     """A memory ledger as bars, one row per model, computed from settings or counted from real tensors.
 
     Attributes:

@@ -8,8 +8,8 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPointF, QRect, Q
 from PySide6.QtGui import QColor, QIcon, QPainter, QPaintEvent, QPalette, QPen, QPixmap
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QSizePolicy, QTreeWidget, QTreeWidgetItem, QWidget
 
-from app.theme.dressed import Dressed
 from app.theme.labels import plain_tip
+from app.theme.styled import Styled
 from app.theme.tokens import Theme
 from grpo_core.teaching.lessons.experiments.family import FAMILY, Member, depth
 from grpo_core.text import tr
@@ -19,7 +19,7 @@ MARK = 10
 """Size of the marks in pixels at 100 % scale."""
 
 
-class FamilyList(Dressed, QTreeWidget):
+class FamilyList(Styled, QTreeWidget):
     """An outline in which every member is below the one it derives from.
 
     Signals:

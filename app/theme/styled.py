@@ -14,7 +14,7 @@ else:
     Base = object
 
 
-class Dressed(Base):
+class Styled(Base):
     """A widget with a look: a base class before that of Qt.
 
     Attributes:
