@@ -75,8 +75,12 @@ class RunHandle:
         self.head = 0
         self.series: dict[str, Pyramid] = {name: Pyramid() for name in METRICS}
         self.onsets = tuple(
-            Onsets(self.series[name], begins)
-            for name, begins in (("clip_fraction", rises_past), ("dead_groups", rises_past), ("best_action", changes))
+            Onsets(self.series[name], begins, before)
+            for name, begins, before in (
+                ("clip_fraction", rises_past, False),
+                ("dead_groups", rises_past, False),
+                ("best_action", changes, np.nan),
+            )
         )
         self.changes: list[tuple[int, Settings]] = [(1, origin.settings)]
         self.version = 0

@@ -91,11 +91,12 @@ RACE = """from app.jobs.runner import Runner
         self.racing.start(raced)
         self.player.run_n(3)"""
 
-FILM = """from app.export.process import ExportProcess
+FILM = """from app.export.process import exporting
+        from app.jobs.runner import Runner
         self.written = 0
-        self.filming = ExportProcess("film", ["--lesson", "build_group", "--out", str(home / "film.webp")], self)
-        self.filming.wrote.connect(lambda count: setattr(self, "written", count))
-        self.filming.start()
+        self.filming = Runner(self)
+        self.filming.arrived.connect(lambda count: setattr(self, "written", count))
+        self.filming.start(exporting("film", "--lesson", "build_group", "--out", str(home / "film.webp")))
         self.player.run_n(3)"""
 
 
