@@ -177,7 +177,7 @@ class TableModel(QAbstractTableModel):
         place, column = index.row(), index.column()
         what = self.columns[column]
         if role == Qt.ItemDataRole.DisplayRole:
-            return "" if what.kind == "chip" else self.text(place, column)
+            return self.text(place, column)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return LEFT if what.kind in WORDS else RIGHT
         if role == Qt.ItemDataRole.FontRole and what.kind == "mono":
