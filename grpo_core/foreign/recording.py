@@ -16,19 +16,6 @@ from grpo_core.record import Step
 from grpo_core.text import tr
 
 
-@dataclass(frozen=True, kw_only=True)
-class Texts:
-    """Prompts and completions of one update as text, one entry per completion. An entry is None if not recorded.
-
-    Attributes:
-        prompts: (B,), a conversation as JSON.
-        completions: (B,), likewise.
-    """
-
-    prompts: tuple[str | None, ...]
-    completions: tuple[str | None, ...]
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Completions:
     """The table of one update that nearly every source provides: one row per completion, without per-token losses.
@@ -143,11 +130,6 @@ class Source:
             NotRecordedError: the source only contains text.
         """
         raise NotImplementedError
-
-    def texts(self, position: int) -> Texts:
-        """Return the prompts and completions of the update at ``position``."""
-        table = self.completions(position)
-        return Texts(prompts=table.prompts, completions=table.completions)
 
     def completions(self, position: int) -> Completions:
         """Return the completions of the update at ``position`` as a table.

@@ -109,7 +109,7 @@ def requests() -> dict[str, Answer]:
 
 
 def packed() -> dict[str, type]:
-    from grpo_core.foreign.recording import Completions, Report, Texts
+    from grpo_core.foreign.recording import Completions, Report
     from grpo_core.foreign.trajectory import ToolCall, Trajectory, Turn
     from grpo_core.trainers.audit.put_right import Moved, PutRight
     from grpo_core.trainers.claims import advice, faults, findings, group_size, measured, put_right
@@ -142,7 +142,6 @@ def packed() -> dict[str, type]:
         "model": ModelFiles,
         "not looked at": NotLookedAt,
         "report": Report,
-        "texts": Texts,
         "tool call": ToolCall,
         "trajectory": Trajectory,
         "turn": Turn,
