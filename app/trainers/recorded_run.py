@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from app.workspace.run_handle import RunHandle
 from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.explain import Numbers
 from grpo_core.foreign.line import LateError
-from grpo_core.foreign.recording import Completions, Source
+from grpo_core.foreign.recording import Completions, Source, or_why_not
 from grpo_core.questions import AnyAnswer, AnyQuestion
 from grpo_core.record import Origin, Step
 from grpo_core.text import tr
@@ -263,14 +262,9 @@ def prepare(source: Source, cursor: Cursor, known: Prepared | None = None) -> Pr
 
 
 def _read(source: Source, number: int) -> Prepared:
-    step = table = None
-    why, stamp = "", source.stamp(number)
-    try:
-        step = source.step(number)
-    except NotRecordedError as error:
-        why = str(error)
-    with suppress(NotRecordedError):
-        table = source.completions(number)
+    stamp = source.stamp(number)
+    step, why = or_why_not(source.step, number)
+    table = or_why_not(source.completions, number)[0]
     evaluated = None if step is None else Numbers(step)
     numbers = recorded_series.numbers_of(table, evaluated, source.reports(number))
     return Prepared(
