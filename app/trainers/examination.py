@@ -55,13 +55,11 @@ class Examination(Runner):
     changed = Signal()
 
     def __init__(self, readers: Readers, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(parent, self._on_arrived, self._on_ended)
         self._readers = readers
         self.run = ""
         self.seconds = self.ended_at = self._begun = 0.0
         self._results: dict[str, Result] = {}
-        self.arrived.connect(self._on_arrived)
-        self.ended.connect(self._on_ended)
 
     def of(self, run: str) -> Result | None:
         return self._results.get(run)
