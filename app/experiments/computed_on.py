@@ -9,7 +9,7 @@ from app.boxes import across
 from app.jobs.computed_on import ComputedOn
 from app.theme.labels import plain_tip
 from app.theme.reasons import allow
-from app.widgets.combo import choice_box
+from app.widgets.calm import choice_box
 from grpo_core.text import tr
 
 PLACES = (tr("On this machine"), tr("On a Dask scheduler"))

@@ -103,15 +103,13 @@ class QueueForm(QWidget):
         self._on_setting()
 
     def _choice(self, name: str, *, optional: bool = False) -> QComboBox:
-        box = CalmBox()
-        box.setAccessibleName(name)
+        box = CalmBox(name)
         box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         box.setMinimumContentsLength(16)
         if optional:
             box.addItem(tr("no other setting"), "")
         for path, rule in offered().items():
-            box.addItem(f"{rule.title} {rule.symbol}".strip(), path)
-            box.setItemData(box.count() - 1, plain_tip(rule.help), Qt.ItemDataRole.ToolTipRole)
+            box.offer(f"{rule.title} {rule.symbol}".strip(), path, rule.help)
         return box
 
     def _field(self, name: str, text: str = "") -> QLineEdit:

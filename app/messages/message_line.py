@@ -21,6 +21,7 @@ from app.boxes import down
 from app.clock import Timer
 from app.messages.message import Message, Severity
 from app.theme.labels import Label
+from app.theme.painting import CENTRE, painter_of, write
 from app.widgets.wrap import Wrap
 from grpo_core.text import tr
 
@@ -208,13 +209,11 @@ class _Sign(QWidget):
         return QSize(side, side)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = painter_of(self)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(self._severity.colour(self.palette()))
         painter.drawEllipse(QRectF(self.rect()))
         font = painter.font()
         font.setBold(True)
-        painter.setFont(font)
-        painter.setPen(self.palette().color(QPalette.ColorRole.Window))
-        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, self._severity.sign)
+        ground = self.palette().color(QPalette.ColorRole.Window)
+        write(painter, QRectF(self.rect()), self._severity.sign, font, ground, CENTRE)

@@ -93,16 +93,9 @@ class BreakpointsPanel(Panel):
         workspace.breakpoints.changed.connect(self.redraw)
 
     def _build_form(self) -> QVBoxLayout:
-        self.series = CalmBox()
-        self.series.setAccessibleName(tr("Series"))
-        for name in OFFERED:
-            self.series.addItem(METRICS[name].title, name)
-            self.series.setItemData(self.series.count() - 1, plain_tip(METRICS[name].help), Qt.ItemDataRole.ToolTipRole)
+        self.series = CalmBox(tr("Series"), ((METRICS[name].title, name, METRICS[name].help) for name in OFFERED))
         self.series.setCurrentIndex(OFFERED.index("max_prob"))
-        self.relation = CalmBox()
-        self.relation.setAccessibleName(tr("Relation"))
-        for name, words in RELATIONS.items():
-            self.relation.addItem(words, name)
+        self.relation = CalmBox(tr("Relation"), ((words, name) for name, words in RELATIONS.items()))
         self.relation.currentIndexChanged.connect(self._on_relation)
         for box in (self.series, self.relation):
             box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)

@@ -17,6 +17,7 @@ from app.help.hover import explain_on_hover
 from app.jobs.jobs import Jobs
 from app.jobs.runner import Runner
 from app.plotting.numbers import full, metric_text
+from app.theme.painting import CENTRE, TOP_LEFT, frame, painter_of, write
 from app.theme.sourced import Sourced
 from app.theme.tokens import LIGHT, Theme
 from app.widgets.panel import Panel
@@ -32,7 +33,6 @@ from grpo_core.record import Step
 from grpo_core.text import listed, tr
 from grpo_core.what_if.advice import found
 
-TOP_LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
 PER_TOKEN = tr("Exact at each visited place, averaged over the sampled prefixes.")
 
 
@@ -145,26 +145,20 @@ class MetricCard(Sourced, QWidget):
             self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        theme, painter = self._theme, QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        theme, painter = self._theme, painter_of(self)
         area = self.text_area
         small, large = theme.font(self._title_role, self._scale), theme.font("number", self._scale)
-        painter.setFont(small)
-        painter.setPen(theme.colour("muted"))
+        write(painter, area, self._title, small, theme.colour("muted"), TOP_LEFT, elided=True)
         line = painter.fontMetrics().height()
-        title = painter.fontMetrics().elidedText(self._title, Qt.TextElideMode.ElideRight, round(area.width()))
-        painter.drawText(area, TOP_LEFT, title)
-        painter.setFont(large)
-        painter.setPen(theme.colour("muted" if self._stale or self._value in ("—", "") else "text"))
-        painter.drawText(area.adjusted(0, line, 0, 0), TOP_LEFT, self._value)
+        ink = theme.colour("muted" if self._stale or self._value in ("—", "") else "text")
+        write(painter, area.adjusted(0, line, 0, 0), self._value, large, ink, TOP_LEFT)
         if self._chip:
             self._paint_chip(painter, area.adjusted(0, line + painter.fontMetrics().height(), 0, 0))
         painter.setPen(QPen(theme.colour("border"), 1))
         painter.drawLine(self.rect().topRight(), self.rect().bottomRight())
         if self.hasFocus():
-            painter.setPen(QPen(theme.colour("selection"), 2))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(QRectF(self.rect()).adjusted(2, 2, -3, -3), 6, 6)
+            ring = QRectF(self.rect()).adjusted(2, 2, -3, -3)
+            frame(painter, ring, QPen(theme.colour("selection"), 2), radius=6)
 
     def _paint_chip(self, painter: QPainter, area: QRectF) -> None:
         painter.setFont(self._theme.font("small", self._scale * 0.92))
@@ -174,11 +168,9 @@ class MetricCard(Sourced, QWidget):
             chip = self.shorter_note or chip
         text = metrics.elidedText(chip, Qt.TextElideMode.ElideRight, space)
         box = QRectF(area.left(), area.top(), metrics.horizontalAdvance(text) + 12, metrics.height() + 2)
-        painter.setPen(QPen(self._theme.colour("border"), 1))
-        painter.setBrush(self._theme.colour("surface"))
-        painter.drawRoundedRect(box, box.height() / 2, box.height() / 2)
-        painter.setPen(self._theme.colour("muted"))
-        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+        edge, ground = QPen(self._theme.colour("border"), 1), self._theme.colour("surface")
+        frame(painter, box, edge, ground, radius=box.height() / 2)
+        write(painter, box, text, painter.font(), self._theme.colour("muted"), CENTRE)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() is Qt.MouseButton.LeftButton:

@@ -13,7 +13,6 @@ from app.panels.placed_strip import PlacedStrip
 from app.theme.labels import EmptyLabel, Label
 from app.theme.reasons import allow
 from app.widgets.calm import CalmBox
-from app.widgets.combo import fill
 from app.widgets.panel import Panel
 from app.workspace import answers
 from app.workspace.view import View
@@ -52,8 +51,7 @@ class ScorePanel(Panel):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.prompt = CalmBox()
-        self.prompt.setAccessibleName(tr("Prompt"))
+        self.prompt = CalmBox(tr("Prompt"))
         self.prompt.activated.connect(self._on_prompt)
         self.field = QLineEdit()
         self.field.setAccessibleName(tr("Your completion"))
@@ -100,7 +98,7 @@ class ScorePanel(Panel):
         if self.held is None and row is not None and row < len(step.group):
             self._group = int(step.group[row])
         self._group = min(self._group, len(groups) - 1)
-        fill(self.prompt, [" ".join(question_text(step, g, view.run.origin).split()) for g in groups], self._group)
+        self.prompt.fill([" ".join(question_text(step, g, view.run.origin).split()) for g in groups], self._group)
         self.prompt.setMaximumWidth(max(round(self.width() * 0.4), round(90 * view.scale)))
         self.field.setPlaceholderText(IN_WORDS if view.run.origin.settings.model.folder else PLACEHOLDER)
         if self.submission is None or self._answer is None:

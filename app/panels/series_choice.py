@@ -11,7 +11,7 @@ from app.boxes import across, plain_scroll_area
 from app.panels.history_chart import NATS, OTHER, UNIT
 from app.theme.labels import plain_tip
 from app.theme.tokens import Theme
-from app.widgets.combo import toggle
+from app.widgets.calm import toggle
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
 from grpo_core.config import Settings

@@ -1,13 +1,22 @@
-"""Sliders and combo boxes that ignore the mouse wheel unless focused, so that scrolling a panel changes no setting."""
+"""The choices in a panel: sliders, combo boxes and buttons that stay pressed.
+
+Sliders and boxes ignore the mouse wheel unless focused, so that scrolling a panel changes no setting.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from typing import TypeAlias
 
-from PySide6.QtCore import QObject, QPoint, QRect, QSize, Qt
+from PySide6.QtCore import QObject, QPoint, QRect, QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QAccessible, QAccessibleInterface, QWheelEvent
-from PySide6.QtWidgets import QAccessibleWidget, QComboBox, QSlider, QStyle, QStyleOptionComboBox
+from PySide6.QtWidgets import QAccessibleWidget, QComboBox, QSlider, QStyle, QStyleOptionComboBox, QToolButton
+
+from app.theme.labels import plain_tip
+
+Choice: TypeAlias = tuple[str, object] | tuple[str, object, str]
+"""An entry of a combo box: its text, its data and, if it needs one, its tooltip."""
 
 
 class CalmSlider(QSlider):
@@ -34,11 +43,32 @@ class CalmBox(QComboBox):
     """A combo box that reacts to the wheel only while it has the focus.
 
     Tab gives it the focus. Choosing with the mouse does not, so that the window's keyboard shortcuts still work.
+
+    Args:
+        name: its accessible name.
+        entries: the choices that it offers from the start.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "", entries: Iterable[Choice] = ()) -> None:
         super().__init__()
+        self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        for entry in entries:
+            self.offer(*entry)
+
+    def offer(self, text: str, data: object, tip: str = "") -> None:
+        """Add an entry with its data and its tooltip."""
+        self.addItem(text, data)
+        if tip:
+            self.setItemData(self.count() - 1, plain_tip(tip), Qt.ItemDataRole.ToolTipRole)
+
+    def fill(self, texts: Sequence[str], current: int) -> None:
+        """Offer ``texts`` with ``current`` selected, without emitting a signal. Do nothing if nothing has changed."""
+        with QSignalBlocker(self):
+            if [self.itemText(i) for i in range(self.count())] != list(texts):
+                self.clear()
+                self.addItems(list(texts))
+            self.setCurrentIndex(current)
 
     def sizeHint(self) -> QSize:
         """Return the size that fits the widest entry. Under a stylesheet, Qt's own hint is a few pixels too narrow."""
@@ -55,6 +85,24 @@ class CalmBox(QComboBox):
             super().wheelEvent(event)
         else:
             event.ignore()
+
+
+def choice_box(name: str, entries: Iterable[Choice] = ()) -> CalmBox:
+    """Return a combo box that tells its ``name`` in its tooltip, as wide as its widest entry."""
+    box = CalmBox(name, entries)
+    box.setToolTip(plain_tip(name))
+    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+    return box
+
+
+def toggle(text: str, tip: str, *, quiet: bool = False) -> QToolButton:
+    """Return a toggle button, without a frame if it is ``quiet``."""
+    button = QToolButton()
+    button.setText(text)
+    button.setToolTip(plain_tip(tip))
+    button.setCheckable(True)
+    button.setProperty("quiet", quiet)
+    return button
 
 
 def in_percent(position: int) -> str:

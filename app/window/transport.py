@@ -247,8 +247,7 @@ class Transport(QToolBar):
 
     def _choice(self, name: str, texts: list[str], slot: object) -> QComboBox:
         self._label(name)
-        box = CalmBox()
-        box.setAccessibleName(name)
+        box = CalmBox(name)
         box.setToolTip(plain_tip(name))
         box.addItems(texts)
         box.activated.connect(slot)

@@ -219,8 +219,7 @@ class RaceChoices(QWidget):
 
     @staticmethod
     def _box(name: str, texts: Sequence[str], tips: Sequence[str] = ()) -> QComboBox:
-        box = CalmBox()
-        box.setAccessibleName(name)
+        box = CalmBox(name)
         box.setToolTip(plain_tip(name))
         box.addItems(list(texts))
         for index, tip in enumerate(tips):

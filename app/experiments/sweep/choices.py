@@ -18,8 +18,7 @@ from app.jobs.computed_on import ComputedOn
 from app.theme.labels import Label, plain_tip
 from app.theme.reasons import allow
 from app.theme.tokens import Theme
-from app.widgets.calm import CalmSlider
-from app.widgets.combo import choice_box, fill, toggle
+from app.widgets.calm import CalmSlider, choice_box, toggle
 from app.widgets.wrap import Wrap
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
@@ -230,16 +229,16 @@ class SweepChoices(QWidget):
                 self.view.addItem(NAMES[key], key)
             self.view.setCurrentIndex(views.index(here) if here in views else 0)
         firsts, seconds = choices(), choices(choice.over.path)
-        fill(self.over, [title_of(path) for path in firsts], list(firsts).index(choice.over.path))
+        self.over.fill([title_of(path) for path in firsts], list(firsts).index(choice.over.path))
         across = list(seconds).index(choice.across.path) + 1 if choice.across is not None else 0
-        fill(self.across, [tr("nothing else"), *(title_of(path) for path in seconds)], across)
+        self.across.fill([tr("nothing else"), *(title_of(path) for path in seconds)], across)
         self.over_values.setText(choice.over.text)
         self.across_values.setText(choice.across.text if choice.across is not None else "")
         for line in (self.over_values, self.across_values):
             line.setCursorPosition(0)
         self.across_values.setVisible(choice.across is not None)
         offered = self._seeds_offered
-        fill(self.seeds, [str(count) for count in offered], offered.index(choice.seeds))
+        self.seeds.fill([str(count) for count in offered], offered.index(choice.seeds))
         self.updates.setText(str(choice.updates))
         with QSignalBlocker(self.estimators):
             self.estimators.setChecked(choice.across is not None and choice.across.path == ESTIMATOR)

@@ -17,7 +17,7 @@ from app.panels.controls.kinds import KINDS, PARTS, applies, described_model, wi
 from app.panels.controls.recorded import RecordedSettings
 from app.panels.controls.restraints import Restrainable, Restraints, is_restrained
 from app.panels.controls.rows import NumberRow, Row, setting_row
-from app.theme.labels import Label, plain_tip, wrapped_tip
+from app.theme.labels import Label, wrapped_tip
 from app.widgets.calm import CalmBox
 from app.widgets.panel import Panel
 from app.widgets.scale import shown
@@ -39,16 +39,13 @@ class PresetBox(CalmBox):
     chosen = Signal(str)
 
     def __init__(self) -> None:
-        super().__init__()
-        self.setAccessibleName(tr("Algorithm"))
+        super().__init__(tr("Algorithm"))
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         for group, heading in GROUPS.items():
             self._add_heading(heading)
             for name, preset in PRESETS.items():
                 if preset.group == group:
-                    self.addItem(name, name)
-                    tip = f"{preset.source}. {preset.not_covered}".strip()
-                    self.setItemData(self.count() - 1, plain_tip(tip), Qt.ItemDataRole.ToolTipRole)
+                    self.offer(name, name, f"{preset.source}. {preset.not_covered}".strip())
                     spoken = tr("{name}, in the group {heading}").format(name=name, heading=heading)
                     self.setItemData(self.count() - 1, spoken, Qt.ItemDataRole.AccessibleTextRole)
         self._place = self.findData(next(iter(PRESETS)))
@@ -115,8 +112,7 @@ class ControlsPanel(Panel):
         self.preset = PresetBox()
         self.preset.chosen.connect(self._on_preset)
         self.preset_note = muted()
-        self.kind = CalmBox()
-        self.kind.setAccessibleName(tr("Policy"))
+        self.kind = CalmBox(tr("Policy"))
         self.kind.addItems(KINDS)
         self.kind.setToolTip(
             tr(

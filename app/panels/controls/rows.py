@@ -206,11 +206,9 @@ class ChoiceRow(Row):
 
     def __init__(self, paths: tuple[str, ...], about: About, parent: QWidget | None = None) -> None:
         super().__init__(paths, about, parent)
-        self.box = CalmBox()
+        self.box = CalmBox(entries=((headed(choice), choice) for choice in about.offered))
         self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.box.setMinimumContentsLength(10)
-        for choice in about.offered:
-            self.box.addItem(headed(choice), choice)
         self.box.activated.connect(self._on_chosen)
         self.label(self.box)
         self.body.insertWidget(1, self.box)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPaintEvent
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QPushButton, QSizePolicy, QToolTip, QWidget
 
 from app.boxes import across, divided, down, plain_scroll_area, stacked
@@ -12,6 +12,7 @@ from app.panels.evolution.head import RightDial, TaskChips
 from app.panels.evolution.row_painter import CAPTION, LEAST, Geometry, RowPainter, RowsPicture, axis_end
 from app.theme.labels import EmptyLabel, Label, plain_tip
 from app.theme.painted_text import PaintedText
+from app.theme.painting import painter_of
 from app.theme.tokens import Theme
 from app.widgets.panel import Panel
 from app.workspace.answers import GLYPHS, watched
@@ -89,8 +90,7 @@ class EvolutionRows(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         if self._theme is None or self._picture is None or not self._picture.now:
             return
-        painter = QPainter(self)
-        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+        painter = painter_of(self, smooth=False)
         RowPainter(painter, self._picture, self.geometry_now, self._theme, focused=self.hasFocus()).paint()
 
     # -- input -------------------------------------------------------------------------------------------------------

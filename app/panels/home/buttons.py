@@ -10,6 +10,7 @@ from app.panels.home.previews import Preview
 from app.plotting.numbers import shown
 from app.resources import icon
 from app.theme.labels import plain_tip
+from app.theme.painting import WRAPPED, frame, painter_of, write
 from app.theme.tokens import LIGHT, RADIUS, Theme
 from app.widgets.door import Door
 from grpo_core.text import plural, tr
@@ -18,7 +19,15 @@ DOOR_PAD, PICTURE = 16, 48
 """Pixels at 100 %: padding, and width and height of the picture."""
 LARGE = 1.35
 """Factor by which the font size of the title is multiplied."""
-WRAP = int(Qt.TextFlag.TextWordWrap) | int(Qt.AlignmentFlag.AlignLeft) | int(Qt.AlignmentFlag.AlignTop)
+
+
+def _framed(button: QAbstractButton, theme: Theme, scale: float) -> QPainter:
+    """Return a painter of ``button``, whose frame is wider under the pointer and with the keyboard focus."""
+    painter, marked = painter_of(button), button.hasFocus() or button.underMouse()
+    pen = QPen(theme.colour("selection" if marked else "border"), theme.ring_width if marked else 1.0)
+    inside = QRectF(button.rect()).adjusted(1, 1, -1, -1)
+    frame(painter, inside, pen, theme.colour("surface"), radius=RADIUS * scale)
+    return painter
 
 
 class DoorButton(QAbstractButton):
@@ -52,7 +61,7 @@ class DoorButton(QAbstractButton):
         pad, theme, scale = DOOR_PAD * self._scale, self._theme, self._scale
         title = QFontMetrics(theme.font("strong", LARGE * scale)).height()
         wide = round(self.width() - 2 * pad)
-        text = QFontMetrics(theme.font("body", scale)).boundingRect(0, 0, wide, 10_000, WRAP, self.door.sentence)
+        text = QFontMetrics(theme.font("body", scale)).boundingRect(0, 0, wide, 10_000, WRAPPED, self.door.sentence)
         self.setMinimumHeight(round(3 * pad + PICTURE * scale + title + text.height()))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -65,12 +74,7 @@ class DoorButton(QAbstractButton):
                 super().keyPressEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, theme, scale = QPainter(self), self._theme, self._scale
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        marked = self.hasFocus() or self.underMouse()
-        painter.setPen(QPen(theme.colour("selection" if marked else "border"), theme.ring_width if marked else 1.0))
-        painter.setBrush(theme.colour("surface"))
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), RADIUS * scale, RADIUS * scale)
+        painter, theme, scale = _framed(self, self._theme, self._scale), self._theme, self._scale
         pad, side = DOOR_PAD * scale, round(PICTURE * scale)
         box = QRectF(self.rect()).adjusted(pad, pad, -pad, -pad)
         picture = icon(self.door.icon, theme.colour("push_up").name()).pixmap(
@@ -78,13 +82,9 @@ class DoorButton(QAbstractButton):
         )
         painter.drawPixmap(box.topLeft(), picture)
         box.setTop(box.top() + side + pad / 2)
-        painter.setPen(theme.ink("text"))
-        painter.setFont(theme.font("strong", LARGE * scale))
-        painter.drawText(box, WRAP, self.door.title)
+        write(painter, box, self.door.title, theme.font("strong", LARGE * scale), theme.ink("text"), WRAPPED)
         box.setTop(box.top() + painter.fontMetrics().height() + pad / 4)
-        painter.setPen(theme.ink("muted"))
-        painter.setFont(theme.font("body", scale))
-        painter.drawText(box, WRAP, self.door.sentence)
+        write(painter, box, self.door.sentence, theme.font("body", scale), theme.ink("muted"), WRAPPED)
 
 
 WIDE, CURVE, PAD = 168, 56, 8
@@ -126,15 +126,9 @@ class RunCard(QAbstractButton):
         return QSize(round(WIDE * self._scale), round((CURVE + 3 * PAD) * self._scale + words))
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, theme, scale = QPainter(self), self._theme, self._scale
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        frame = QRectF(self.rect()).adjusted(1, 1, -1, -1)
-        marked = self.hasFocus() or self.underMouse()
-        painter.setPen(QPen(theme.colour("selection" if marked else "border"), theme.ring_width if marked else 1.0))
-        painter.setBrush(theme.colour("surface"))
-        painter.drawRoundedRect(frame, 6 * scale, 6 * scale)
+        painter, theme, scale = _framed(self, self._theme, self._scale), self._theme, self._scale
         pad = PAD * scale
-        curve = QRectF(frame.left() + pad, frame.top() + pad, frame.width() - 2 * pad, CURVE * scale)
+        curve = QRectF(1 + pad, 1 + pad, self.width() - 2 - 2 * pad, CURVE * scale)
         painter.setPen(theme.pen("reward", 1.6 * scale, Qt.PenStyle.SolidLine))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawPolyline(self._curve(curve))
@@ -143,12 +137,10 @@ class RunCard(QAbstractButton):
         for role, colour, text, lines in texts:
             font = theme.font(role, scale)
             metrics = QFontMetricsF(font)
-            painter.setFont(font)
-            painter.setPen(theme.ink(colour))
             # a wrapped line rarely fills the width
             cut = metrics.elidedText(text, Qt.TextElideMode.ElideRight, curve.width() * (1 + 0.8 * (lines - 1)))
             box = QRectF(curve.left(), top, curve.width(), lines * metrics.height())
-            painter.drawText(box, Qt.TextFlag.TextWordWrap, cut)
+            write(painter, box, cut, font, theme.ink(colour), int(Qt.TextFlag.TextWordWrap))
             top += box.height()
 
     def _curve(self, area: QRectF) -> QPolygonF:

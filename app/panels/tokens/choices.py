@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 from app.boxes import across
 from app.theme.labels import Label, plain_tip
 from app.token_grid.tints import TINTS
-from app.widgets.combo import choice_box, fill
+from app.widgets.calm import choice_box
 from app.workspace import answers
 from app.workspace.view import View
 from grpo_core.record import Step
@@ -29,10 +29,8 @@ class TokenChoices(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.prompt, self.tint, self.passes = (choice_box(name) for name in (tr("Prompt"), tr("Tint"), tr("Pass")))
-        for name, tint in TINTS.items():
-            self.tint.addItem(tint.title, name)
-            self.tint.setItemData(self.tint.count() - 1, plain_tip(tint.help), Qt.ItemDataRole.ToolTipRole)
+        self.prompt, self.passes = choice_box(tr("Prompt")), choice_box(tr("Pass"))
+        self.tint = choice_box(tr("Tint"), ((tint.title, name, tint.help) for name, tint in TINTS.items()))
         self.prompt.setMinimumWidth(1)  # this box shrinks first: its text begins with the prompt's number
         for box in (self.tint, self.passes):
             box.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
@@ -51,8 +49,8 @@ class TokenChoices(QWidget):
             tr("{p} of {count}: {step}").format(p=number, count=len(prompts), step=" ".join(prompt.split()))
             for number, prompt in enumerate(prompts, 1)
         ]
-        fill(self.prompt, texts, group)
-        fill(self.passes, [tr("{number} of {count}").format(number=n + 1, count=passes) for n in range(passes)], passed)
+        self.prompt.fill(texts, group)
+        self.passes.fill([tr("{number} of {count}").format(number=n + 1, count=passes) for n in range(passes)], passed)
 
     def fit(self, width: int) -> None:
         """Hide the names of the boxes, beginning with the first, until all texts fit into ``width`` pixels."""

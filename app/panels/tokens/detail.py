@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.plotting.numbers import shown
 from app.theme.labels import plain_tip
+from app.theme.painting import RIGHT, frame, painter_of, write
 from app.theme.tokens import Theme
 from app.token_grid.cells import token_text
 from app.token_grid.terms import Line, lines
@@ -220,9 +221,7 @@ class TokenDetail(QWidget):
         if self._view is None:
             return
         theme, scale = self._view.theme, self._view.scale
-        painter = QPainter(self)
-        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = painter_of(self)
         painter.setFont(theme.font("section", scale))
         line = row_height(theme, scale)
         width = self.width() - 2 * MARGIN
@@ -253,20 +252,15 @@ class TokenDetail(QWidget):
         if len(rows) < count:
             self._turn, after = QRectF(MARGIN, y, width, line), rows[-1] + 1
             self._next = 0 if after == count else after - (after > likeliest)
-            painter.setPen(theme.ink("policy"))
-            painter.setFont(theme.font("section", scale))
             rest = plural("{count} more row ▸", "{count} more rows ▸", count - after).format(count=count - after)
             text = tr("◂ The first rows") if after == count else rest
-            painter.drawText(self._turn, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
+            write(painter, self._turn, text, theme.font("section", scale), theme.ink("policy"))
 
     def _paint_term(self, painter: QPainter, theme: Theme, place: QRectF, term: Line) -> None:
         name, value, colour, _ = term
-        painter.setPen(theme.colour("text"))
-        space = round(place.width() - painter.fontMetrics().horizontalAdvance(value) - 8)
-        short = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, space)
-        painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, short)
-        painter.setPen(theme.ink(colour))
-        painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, value)
+        beside = place.adjusted(0, 0, -painter.fontMetrics().horizontalAdvance(value) - 8, 0)
+        write(painter, beside, name, painter.font(), theme.colour("text"), elided=True)
+        write(painter, place, value, painter.font(), theme.ink(colour), RIGHT)
         painter.setPen(QPen(theme.colour("border"), 1))
         painter.drawLine(place.bottomLeft(), place.bottomRight())
 
@@ -274,15 +268,11 @@ class TokenDetail(QWidget):
         """Record the rectangle of the row ``index``, and ring it if it is the current one."""
         self._places[index] = place
         if self.hasFocus() and index == self.current:
-            painter.setPen(QPen(theme.colour("selection"), 2))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(place.adjusted(-4, 1, 4, -1), 4, 4)
+            frame(painter, place.adjusted(-4, 1, 4, -1), QPen(theme.colour("selection"), 2), radius=4)
 
     def _heading(self, painter: QPainter, theme: Theme, text: str, y: float, line: float) -> float:
-        painter.setPen(theme.colour("muted"))
         place = QRectF(MARGIN, y, self.width() - 2 * MARGIN, line)
-        elided = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, round(place.width()))
-        painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, elided)
+        write(painter, place, text, painter.font(), theme.colour("muted"), elided=True)
         return y + line
 
     def _paint_alternative(self, painter: QPainter, theme: Theme, place: QRectF, item: Alternative) -> None:
@@ -297,15 +287,12 @@ class TokenDetail(QWidget):
         beside = metrics.horizontalAdvance(" ●") if item.taken else 0
         word = metrics.elidedText(item.word, Qt.TextElideMode.ElideRight, round(label.width() - beside))
         painter.drawText(label, Qt.AlignmentFlag.AlignVCenter, f"{word} ●" if item.taken else word)
-        numbers = f"{shown(before)} → {shown(after)}"
-        painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, numbers)
+        painter.drawText(place, RIGHT, f"{shown(before)} → {shown(after)}")
         bar = QRectF(label.right() + 4, place.top(), max(place.width() - label.width() - space - 8, 20), place.height())
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(theme.colour("policy"))
-        painter.drawRect(QRectF(bar.left(), bar.top() + bar.height() * 0.22, bar.width() * after, bar.height() * 0.3))
-        painter.setPen(QPen(theme.colour("old"), 1))
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.drawRect(QRectF(bar.left(), bar.top() + bar.height() * 0.58, bar.width() * before, bar.height() * 0.16))
+        now = QRectF(bar.left(), bar.top() + bar.height() * 0.22, bar.width() * after, bar.height() * 0.3)
+        frame(painter, now, None, theme.colour("policy"))
+        then = QRectF(bar.left(), bar.top() + bar.height() * 0.58, bar.width() * before, bar.height() * 0.16)
+        frame(painter, then, QPen(theme.colour("old"), 1))
         if item.reference is not None:
             x = bar.left() + bar.width() * item.reference
             painter.setPen(QPen(theme.colour("reference"), 2))

@@ -8,14 +8,14 @@ from typing import Any
 
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QComboBox, QPushButton, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.boxes import down, plain_scroll_area
 from app.panels.controls.rows import Row, row_for
 from app.panels.what_if.question import AS_IT_RAN
 from app.theme.labels import Label, plain_tip, wrapped_tip
 from app.token_grid.tints import TINTS
-from app.widgets.combo import choice_box, fill, toggle
+from app.widgets.calm import CalmBox, choice_box, toggle
 from app.widgets.scale import shown
 from app.widgets.wrap import Wrap
 from grpo_core.config import PRESETS, Settings
@@ -58,10 +58,9 @@ class WhatIfHeader(QWidget):
         self.preset, self.passes = _combo(tr("What if it had been")), _combo(tr("Pass"))
         self.shows, self.tint = _combo(tr("Show", "label of a choice")), _combo(tr("Tint"))
         for name in (AS_IT_RAN, *PRESETS):
-            self.preset.addItem(name, name)
             preset = PRESETS.get(name)
             tip = tr("The settings of the update itself, to change a few.") if preset is None else preset.source
-            self.preset.setItemData(self.preset.count() - 1, plain_tip(tip), Qt.ItemDataRole.ToolTipRole)
+            self.preset.offer(name, name, tip)
         self.settings = toggle(tr("Settings"), tr("Change settings on top of the preset."))
         self.settings.setAccessibleName(tr("Change settings on top of the preset"))
         self.settings.setFocusPolicy(Qt.FocusPolicy.TabFocus)
@@ -122,7 +121,7 @@ class WhatIfHeader(QWidget):
             self.ask.setAccessibleDescription(tip)
 
     def show_passes(self, count: int, passed: int) -> None:
-        fill(self.passes, [tr("pass {n} of {count}").format(n=n + 1, count=count) for n in range(count)], passed)
+        self.passes.fill([tr("pass {n} of {count}").format(n=n + 1, count=count) for n in range(count)], passed)
         self.passes.setVisible(count > 1)
 
     def show_views(self, shows: Sequence[str], current: str, tints: Sequence[str], tint: str) -> None:
@@ -138,7 +137,7 @@ class WhatIfHeader(QWidget):
         self.tint.setVisible(current == "tokens")
 
 
-def _combo(name: str) -> QComboBox:
+def _combo(name: str) -> CalmBox:
     box = choice_box(name)
     box.setMinimumContentsLength(4)
     return box

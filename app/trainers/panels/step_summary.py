@@ -177,10 +177,8 @@ class StepSummaryPanel(Panel):
         self.tokens.activated_cell.connect(self._on_token)
         for table in (self.groups, self.tokens):
             table.horizontalHeader().setStretchLastSection(True)
-        self.by = CalmBox()
-        self.by.setAccessibleName(tr("What the tokens contribute to"))
-        for name, one in CONTRIBUTIONS.items():
-            self.by.addItem(tr("Tokens by {what}").format(what=one.title), name)
+        entries = ((tr("Tokens by {what}").format(what=one.title), name) for name, one in CONTRIBUTIONS.items())
+        self.by = CalmBox(tr("What the tokens contribute to"), entries)
         self.by.activated.connect(self.redraw)
         self.other = QToolButton()
         self.other.setText(tr("Another loss"))

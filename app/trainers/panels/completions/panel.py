@@ -24,8 +24,7 @@ from app.trainers.panels.completions.conversation import CompletionText, Passage
 from app.trainers.panels.completions.prompts import PROMPTS, PROMPTS_KEPT, Prompts, prompts_of
 from app.trainers.panels.completions.rows import COLUMNS, FILTERED, KEYS, Batch, Filter, batch_of, filled
 from app.trainers.recorded_run import RecordedRun
-from app.widgets.calm import CalmBox
-from app.widgets.combo import toggle
+from app.widgets.calm import CalmBox, toggle
 from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -64,11 +63,7 @@ class CompletionsPanel(Panel):
         self._kept: dict[str, Any] | None = None
         self.search = _field(tr("Search"), tr("Search prompts and completions"))
         self.search.setClearButtonEnabled(True)
-        self.by = CalmBox()
-        self.by.setAccessibleName(tr("Filter by"))
-        for column in COLUMNS:
-            if column.key in FILTERED:
-                self.by.addItem(column.title, column.key)
+        self.by = CalmBox(tr("Filter by"), ((one.title, one.key) for one in COLUMNS if one.key in FILTERED))
         self.low = _field(tr("from"), tr("Lowest value to list"))
         self.high = _field(tr("to"), tr("Highest value to list"))
         self.count = Label(name="muted")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QModelIndex, QPointF, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QFrame, QPushButton, QSizePolicy, QWidget
 
 from app.boxes import across, down, plain_scroll_area
@@ -13,6 +13,7 @@ from app.plotting.numbers import shown
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import Label, plain_tip
+from app.theme.painting import frame, painter_of
 from app.theme.reasons import allow
 from app.theme.tokens import LIGHT, Theme
 from app.trainers.examination import examination_of
@@ -179,7 +180,7 @@ class CourseStrip(QWidget):
         return min(max(int(x / max(self.width(), 1) * len(self.course)), 0), len(self.course) - 1)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, theme = QPainter(self), self._theme
+        painter, theme = painter_of(self, smooth=False), self._theme
         wide, high = self.width() / len(self.course), float(self.height())
         painter.fillRect(self.rect(), theme.colour("surface"))
         largest = max((abs(value) for _, value in self.course), default=0.0) or 1.0
@@ -194,9 +195,8 @@ class CourseStrip(QWidget):
             painter.setPen(QPen(theme.colour("text"), max(2.0, theme.ring_width)))
             painter.drawLine(QPointF(middle, 0), QPointF(middle, high))
         if self.hasFocus():
-            painter.setPen(QPen(theme.colour("selection"), theme.ring_width))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRect(QRectF(self.rect()).adjusted(1, 1, -1, -1))
+            ring = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+            frame(painter, ring, QPen(theme.colour("selection"), theme.ring_width))
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         label, value = self.course[self.place_at(event.position().x())]

@@ -48,13 +48,8 @@ class TokenOverviewPanel(Panel):
         self._before = np.zeros(0, np.int64)
         self._vocabulary: tuple[str, ...] = ()
         self._shares = np.full((1, 1), np.nan, np.float32)
-        self.tint, self.alignment = CalmBox(), CalmBox()
-        self.tint.setAccessibleName(tr("Tint"))
-        self.alignment.setAccessibleName(tr("Alignment"))
-        for name, tint in OVERVIEW.items():
-            self.tint.addItem(tint.title, name)
-        for name, title in TITLES.items():
-            self.alignment.addItem(title, name)
+        self.tint = CalmBox(tr("Tint"), ((tint.title, name) for name, tint in OVERVIEW.items()))
+        self.alignment = CalmBox(tr("Alignment"), ((title, name) for name, title in TITLES.items()))
         for box in (self.tint, self.alignment):
             box.activated.connect(self.redraw)
         self.whole = QPushButton(tr("Show everything"))

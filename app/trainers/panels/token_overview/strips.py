@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, QSize, QSizeF, Qt, Signal
-from PySide6.QtGui import QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QImage, QKeyEvent, QMouseEvent, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from app.theme.painting import frame, painter_of
 from app.theme.tokens import LIGHT, Theme
 from app.trainers.panels.token_overview.raster import binned, picture
 from grpo_core.text import tr
@@ -125,7 +126,7 @@ class TokenStrips(QWidget):
     # -- painting -----------------------------------------------------------------------------------------------------
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, theme, area = QPainter(self), self._theme, self.area
+        painter, theme, area = painter_of(self, smooth=False), self._theme, self.area
         if area.width() < 4 or area.height() < 4:
             return
         painter.drawImage(area, self._raster(area))
@@ -140,18 +141,17 @@ class TokenStrips(QWidget):
             if shown.top() < row <= shown.bottom():
                 y = area.top() + (row - shown.top()) * high
                 painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
-        painter.setBrush(Qt.BrushStyle.NoBrush)
         if self._selected is not None:
             row, place = self._selected
             if shown.contains(place, row):
-                painter.setPen(QPen(theme.colour("selection"), theme.ring_width))
-                painter.drawRect(self.box(row, place).adjusted(-2, -2, 2, 2))
+                ring = self.box(row, place).adjusted(-2, -2, 2, 2)
+                frame(painter, ring, QPen(theme.colour("selection"), theme.ring_width))
         if self._from is not None and self._to is not None:
-            painter.setPen(QPen(theme.colour("text"), 1, Qt.PenStyle.DashLine))
-            painter.drawRect(QRect(self._from, self._to).normalized())
+            marked = QRectF(QRect(self._from, self._to).normalized())
+            frame(painter, marked, QPen(theme.colour("text"), 1, Qt.PenStyle.DashLine))
         if self.hasFocus():
-            painter.setPen(QPen(theme.colour("selection"), 1))
-            painter.drawRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5))
+            ring = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+            frame(painter, ring, QPen(theme.colour("selection"), 1))
 
     def _raster(self, area: QRect) -> QImage:
         ratio = self.devicePixelRatioF()
