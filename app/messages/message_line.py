@@ -15,9 +15,9 @@ from PySide6.QtGui import (
     QPalette,
     QShowEvent,
 )
-from PySide6.QtWidgets import QApplication, QBoxLayout, QHBoxLayout, QPushButton, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QPushButton, QSizePolicy, QToolButton, QWidget
 
-from app.boxes import down
+from app.boxes import down, turn
 from app.clock import Timer
 from app.messages.message import Message, Severity
 from app.theme.labels import Label
@@ -53,7 +53,6 @@ class MessageLine(QWidget):
         self._close.setToolTip(tr("Close this message (Del)"))
         self._close.clicked.connect(self.dismiss)
         self._row = Wrap()
-        self._row.setSpacing(8)
         self._words = down((self._label, 1), self._row, spacing=6)
         self._outer = row = QHBoxLayout(self)
         row.setSpacing(8)
@@ -92,7 +91,7 @@ class MessageLine(QWidget):
     def show_on_one_line(self, one_line: bool) -> None:
         """Show the buttons next to the text, which is then not wrapped, instead of below it."""
         self._one_line = one_line
-        self._words.setDirection(QBoxLayout.Direction.LeftToRight if one_line else QBoxLayout.Direction.TopToBottom)
+        turn(self._words, stacked=not one_line)
         self._label.setWordWrap(not one_line)
         self._outer.setContentsMargins(12, 0 if one_line else 6, 8, 0 if one_line else 6)
         for widget in (self._sign, self._close):

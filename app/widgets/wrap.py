@@ -7,11 +7,22 @@ from PySide6.QtWidgets import QLayout, QLayoutItem, QWidget
 
 
 class Wrap(QLayout):
-    """A row of widgets that wraps onto several lines, aligned to the left."""
+    """A row of widgets that wraps onto several lines, aligned to the left. The arguments are those of ``across``."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(
+        self,
+        *widgets: QWidget,
+        on: QWidget | None = None,
+        margins: tuple[int, int, int, int] | None = None,
+        spacing: int = 8,
+    ) -> None:
+        super().__init__(on)
         self._items: list[QLayoutItem] = []
+        if margins is not None:
+            self.setContentsMargins(*margins)
+        self.setSpacing(spacing)
+        for widget in widgets:
+            self.addWidget(widget)
 
     def addItem(self, item: QLayoutItem) -> None:
         self._items.append(item)

@@ -190,11 +190,8 @@ class RaceChoices(QWidget):
         self.computed_on = ComputedOnField(computed_on)
         boxes = (self.fairness, self.passes, self.seeds, self.updates, self.constant, self.prompts)
         self._terms = (*boxes, self.peaks, self.computed_on)
-        line = Wrap(self)
-        line.setContentsMargins(12, 4, 8, 2)
-        line.setSpacing(8)
-        for widget in (self.race, self.entries, self.measure, self.axis, self.setup, table, *self._terms):
-            line.addWidget(widget)
+        parts = (self.race, self.entries, self.measure, self.axis, self.setup, table, *self._terms)
+        Wrap(*parts, on=self, margins=(12, 4, 8, 2))
         table.show()
         self.entries.changed.connect(self.changed)
         self.setup.toggled.connect(self._on_setup)

@@ -85,10 +85,7 @@ class SweepChoices(QWidget):
         value = (self.value_label, (self.slider, 1), self.table)
         across(*buttons, None, *value, on=self._line, margins=(12, 2, 8, 2), spacing=8)
         self.first = plain_scroll_area(self._line, bars=False)  # it scrolls to the widget that has the focus
-        wrap = Wrap(self.second)
-        wrap.setContentsMargins(12, 2, 8, 2)
-        wrap.setSpacing(8)
-        for part in (
+        Wrap(
             Label(tr("Over")),
             self.over,
             self.over_values,
@@ -100,8 +97,9 @@ class SweepChoices(QWidget):
             Label(tr("Updates")),
             self.updates,
             self.more,
-        ):
-            wrap.addWidget(part)
+            on=self.second,
+            margins=(12, 2, 8, 2),
+        )
         self.second.hide()
         self.setup.toggled.connect(self.second.setVisible)
         self.setup.toggled.connect(self.shown_otherwise)

@@ -102,10 +102,8 @@ class RightDial(Sourced, QWidget):
             way = QPointF(math.cos(angle), -math.sin(angle))
             painter.setPen(QPen(theme.colour("text"), 2 * scale))
             painter.drawLine(centre + way * (radius - wide), centre + way * (radius + wide * 0.8))
-        place, number = (
-            QRectF(0, 34 * scale, self.width(), 36 * scale),
-            "—" if shown.last is None else f"{shown.last:.0%}",
-        )
+        place = QRectF(0, 34 * scale, self.width(), 36 * scale)
+        number = "—" if shown.last is None else f"{shown.last:.0%}"
         write(painter, place, number, theme.font("counter", scale), theme.colour("text"), CENTRE)
         room = self.width() - 8 * scale  # inside the frame of the keyboard focus
         for n, line in enumerate(self.lines):

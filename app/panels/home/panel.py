@@ -50,8 +50,6 @@ class RunsPanel(Panel):
         self.none = Label(NO_RUNS, name="muted", wraps=True)
         own, examples = (Label(title, name="section") for title in (tr("Your last runs"), tr("Recorded examples")))
         self._rows = {"own": Wrap(), "examples": Wrap()}
-        for row in self._rows.values():
-            row.setSpacing(8)
         parts = (self.column, own, self.none, self._rows["own"], examples, self._rows["examples"], None)
         column = down(*parts, margins=(24, 16, 24, 16), spacing=8)
         down(plain_scroll_area(column), on=self, margins=0)
@@ -102,7 +100,6 @@ class HomePanel(RunsPanel):
         self.doors: list[DoorButton] = []
         self.begin: list[QPushButton] = []
         self._door_row, self._begin_row = across(spacing=12), Wrap()
-        self._begin_row.setSpacing(8)
         self.column.addLayout(self._door_row)
         self.column.addWidget(Label(tr("Or watch one thing happen, then go on yourself"), name="section"))
         self.column.addLayout(self._begin_row)

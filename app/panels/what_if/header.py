@@ -67,13 +67,9 @@ class WhatIfHeader(QWidget):
         self.ask = QPushButton(tr("Ask the model"))
         self.ask.setToolTip(plain_tip(ASK_TIP))
         self.ask.setAccessibleDescription(ASK_TIP)
-        row = self._row = Wrap(self)
-        row.setContentsMargins(12, 4, 12, 4)
-        row.setSpacing(6)
         self._label = Label(tr("What if"), name="muted")
         self._others = (self.settings, self.passes, self.shows, self.tint, self.ask)
-        for widget in (self._label, self.preset, *self._others):
-            row.addWidget(widget)
+        self._row = Wrap(self._label, self.preset, *self._others, on=self, margins=(12, 4, 12, 4), spacing=6)
 
     def show_choice(self, preset: str, changed: bool, tip: str) -> None:
         """Show the preset, with an asterisk if settings have been changed on top of it."""

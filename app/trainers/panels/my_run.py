@@ -33,7 +33,6 @@ class MyRunPanel(RunsPanel):
         )
         self.column.addWidget(Label(said, wraps=True))
         row = Wrap()
-        row.setSpacing(8)
         self.buttons: list[QPushButton] = []
         for title, wanted in (
             (tr("A folder…"), self.folder_wanted),

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtGui import QGuiApplication, QResizeEvent
-from PySide6.QtWidgets import QGridLayout, QPushButton, QStackedLayout, QToolButton, QWidget
+from PySide6.QtWidgets import QGridLayout, QPushButton, QToolButton, QWidget
 
-from app.boxes import across, down
+from app.boxes import across, down, stacked
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
@@ -178,12 +178,9 @@ class RewardWeightsPanel(Panel):
         self.table.activated_cell.connect(self._on_activated)
         self.empty = EmptyLabel(OF_RUNS, margin=16)
         top = across((self.sentence, 1), self.reset, margins=(0, 6, 12, 0))
-        whole = QWidget()
-        down(top, self.sliders, self.refusal, (self.table, 1), self.note, on=whole, margins=(0, 0, 0, 6), spacing=6)
+        parts = (top, self.sliders, self.refusal, (self.table, 1), self.note)
+        self._stack = stacked(down(*parts, margins=(0, 0, 0, 6), spacing=6), self.empty, on=self)
         self.refusal.hide()
-        self._stack = QStackedLayout(self)
-        self._stack.addWidget(whole)
-        self._stack.addWidget(self.empty)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 

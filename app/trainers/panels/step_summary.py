@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QStackedLayout, QToolButton, QWidget
+from PySide6.QtWidgets import QToolButton, QWidget
 
-from app.boxes import across, down
+from app.boxes import across, down, stacked
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
@@ -186,21 +186,8 @@ class StepSummaryPanel(Panel):
         self.other.clicked.connect(self.what_if_wanted)
         self.empty = EmptyLabel(NONE_YET, margin=16)
         choices = across(self.by, None, self.other, margins=(12, 4, 12, 0))
-        whole = QWidget()
-        down(
-            self.groups_sentence,
-            self.groups,
-            choices,
-            self.tokens_sentence,
-            (self.tokens, 1000),
-            None,
-            on=whole,
-            margins=(0, 6, 0, 0),
-            spacing=4,
-        )
-        self._stack = QStackedLayout(self)
-        self._stack.addWidget(whole)
-        self._stack.addWidget(self.empty)
+        parts = (self.groups_sentence, self.groups, choices, self.tokens_sentence, (self.tokens, 1000), None)
+        self._stack = stacked(down(*parts, margins=(0, 6, 0, 0), spacing=4), self.empty, on=self)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 

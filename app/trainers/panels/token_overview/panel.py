@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QPlainTextEdit, QPushButton, QStackedLayout, QWidget
+from PySide6.QtWidgets import QLayout, QPlainTextEdit, QPushButton, QWidget
 
-from app.boxes import across, divided, down
+from app.boxes import across, divided, down, stacked
 from app.theme.labels import EmptyLabel, Label
 from app.token_grid.tints import OVERVIEW, Tint, TintLegend
 from app.trainers.panels.token_overview.raster import END, START, TURN, aligned, offsets
@@ -66,22 +66,13 @@ class TokenOverviewPanel(Panel):
         self.text.setTabChangesFocus(True)
         self.text.setAccessibleName(tr("Text of the part that is shown"))
         self.empty = EmptyLabel(NONE_YET, margin=16)
-        self._stack = QStackedLayout(self)
-        self._stack.addWidget(self._build())
-        self._stack.addWidget(self.empty)
+        self._stack = stacked(self._build(), self.empty, on=self)
 
-    def _build(self) -> QWidget:
-        top = Wrap()
-        top.setContentsMargins(8, 6, 8, 4)
-        top.setSpacing(6)
-        for widget in (self.tint, self.alignment, self.whole, self.count):
-            top.addWidget(widget)
-        upper = QWidget()
+    def _build(self) -> QLayout:
+        top = Wrap(self.tint, self.alignment, self.whole, self.count, margins=(8, 6, 8, 4), spacing=6)
         below, said = (across(widget, margins=(8, 0, 8, 2)) for widget in (self.legend, self.assumption))
-        down((self.strips, 1), below, said, on=upper, margins=0, spacing=2)
-        whole = QWidget()
-        down(top, (divided((upper, 3), (self.text, 1), upright=True), 1), on=whole, margins=0, spacing=0)
-        return whole
+        upper = down((self.strips, 1), below, said, margins=0, spacing=2)
+        return down(top, (divided((upper, 3), (self.text, 1), upright=True), 1), margins=0, spacing=0)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 

@@ -36,7 +36,7 @@ def test_the_menu_stays_open_while_algorithms_are_chosen(qtbot: QtBot) -> None:
 def test_a_row_that_is_too_narrow_breaks(qtbot: QtBot) -> None:
     holder = QWidget()
     qtbot.addWidget(holder)
-    line = Wrap(holder)
+    line = Wrap(on=holder)
     line.setSpacing(8)
     line.setContentsMargins(0, 0, 0, 0)
     buttons = [QPushButton(text) for text in ("one", "two", "three")]
