@@ -14,12 +14,14 @@ WRAPPED = int(Qt.TextFlag.TextWordWrap) | TOP_LEFT
 
 
 def painter_of(widget: QWidget, *, smooth: bool = True) -> QPainter:
-    """Return a painter for the paint event of ``widget``, in its own direction of text. If ``smooth``, slanted edges
-    are smoothed.
+    """Return a painter for the paint event of ``widget``, in its own direction of text.
+
+    If ``smooth``, slanted edges are smoothed. Otherwise that is left to whoever paints the widget, such as an export.
     """
     painter = QPainter(widget)
     painter.setLayoutDirection(widget.layoutDirection())
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing, smooth)
+    if smooth:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     return painter
 
 
