@@ -223,6 +223,12 @@ class EvolutionPanel(Panel):
                 self.workspace.request_frame()
         super().on_frame()
 
+    @property
+    def busy(self) -> bool:
+        """Whether answers of the active run are still being read."""
+        evolution = self.of_run()
+        return evolution is not None and not evolution.complete
+
     def of_run(self) -> Evolution | None:
         """Return the answers of the active run read so far. Those of closed runs are discarded."""
         run = self.workspace.run
