@@ -19,9 +19,8 @@ from app.experiments.race.results import RaceResults
 from app.experiments.race.standing import RaceStanding, RunRow
 from app.plotting.line_chart import LineChart
 from app.plotting.twin_stack import TwinStack
-from app.theme.labels import Label, plain_tip
-from app.theme.reasons import allow
-from app.theme.sourced import SourcedLabel
+from app.theme.labels import Label, allow, plain_tip
+from app.theme.painted_text import SourcedLabel
 from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace

@@ -7,8 +7,7 @@ from PySide6.QtWidgets import QLineEdit, QMenu, QToolButton, QWidget, QWidgetAct
 
 from app.boxes import across
 from app.jobs.computed_on import ComputedOn
-from app.theme.labels import plain_tip
-from app.theme.reasons import allow
+from app.theme.labels import allow, plain_tip
 from app.widgets.calm import choice_box
 from grpo_core.text import tr
 

@@ -11,8 +11,7 @@ from PySide6.QtWidgets import QComboBox, QGridLayout, QLineEdit, QPushButton, QW
 
 from app.experiments.computed_on import ComputedOnField
 from app.jobs.computed_on import ComputedOn
-from app.theme.labels import Label, plain_tip
-from app.theme.reasons import allow
+from app.theme.labels import Label, allow, plain_tip
 from app.theme.tokens import Theme
 from app.widgets.calm import CalmBox
 from app.widgets.scale import parsed

@@ -11,8 +11,7 @@ from PySide6.QtWidgets import QApplication, QFrame, QToolButton, QWidget
 
 from app.boxes import down, turn
 from app.crash.hooks import CrashReport
-from app.messages.message import BarAction, Message, Severity
-from app.messages.message_line import MessageLine
+from app.messages.message import BarAction, Message, MessageLine, Severity
 from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 

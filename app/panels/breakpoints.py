@@ -19,8 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.boxes import across, down, plain_scroll_area
-from app.theme.labels import Label, plain_tip
-from app.theme.reasons import allow
+from app.theme.labels import Label, allow, plain_tip
 from app.widgets.calm import CalmBox
 from app.widgets.panel import Panel
 from app.widgets.scale import parsed

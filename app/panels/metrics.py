@@ -17,8 +17,8 @@ from app.help.hover import explain_on_hover
 from app.jobs.jobs import Jobs
 from app.jobs.runner import Runner
 from app.plotting.numbers import full, metric_text
+from app.theme.painted_text import Sourced
 from app.theme.painting import CENTRE, TOP_LEFT, frame, painter_of, write
-from app.theme.sourced import Sourced
 from app.theme.tokens import LIGHT, Theme
 from app.widgets.panel import Panel
 from app.workspace.cursor import Stage

@@ -10,8 +10,7 @@ from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
 
 from app.boxes import across, down, stacked
 from app.panels.placed_strip import PlacedStrip
-from app.theme.labels import EmptyLabel, Label
-from app.theme.reasons import allow
+from app.theme.labels import EmptyLabel, Label, allow
 from app.widgets.calm import CalmBox
 from app.widgets.panel import Panel
 from app.workspace import answers

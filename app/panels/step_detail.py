@@ -24,8 +24,8 @@ from app.plotting import numbers
 from app.plotting.numbers import shown
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import EmptyLabel, Label, plain_tip
+from app.theme.painted_text import Sourced, SourcedText
 from app.theme.painting import RIGHT, painter_of, write
-from app.theme.sourced import Sourced, SourcedText
 from app.theme.tokens import LIGHT, Theme
 from app.widgets.calm import CalmBox
 from app.widgets.panel import Panel

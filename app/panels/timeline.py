@@ -22,9 +22,8 @@ from PySide6.QtWidgets import QSizePolicy, QToolButton, QToolTip, QWidget
 
 from app.boxes import across
 from app.plotting.numbers import shown
-from app.theme.labels import Label, plain_tip, rich_tip
+from app.theme.labels import Label, allow, plain_tip, rich_tip
 from app.theme.painting import painter_of, write
-from app.theme.reasons import allow
 from app.widgets.panel import Panel
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View

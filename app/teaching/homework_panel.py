@@ -17,8 +17,7 @@ from app.plotting.bar_data import BarPicture, BarSeries, Lane, side_by_side
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
-from app.theme.labels import Label, plain_tip
-from app.theme.reasons import allow
+from app.theme.labels import Label, allow, plain_tip
 from app.widgets.calm import choice_box
 from app.widgets.panel import Panel
 from app.workspace.view import View

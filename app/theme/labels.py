@@ -1,4 +1,4 @@
-"""Labels and tooltips that show plain text, unless their HTML is written by this program.
+"""Labels and tooltips that show plain text, unless their HTML is written by this program, or why a widget is disabled.
 
 By default, Qt renders text that looks like HTML as HTML. The vocabulary of a run, its title or a prompt may come
 from a malicious file, in which an ``<img>`` would open a local file or contact another host.
@@ -72,3 +72,25 @@ def wrapped_tip(text: str) -> str:
 def rich_tip(text: str) -> str:
     """Return HTML written by this program, for a tooltip. Text from other sources must already be escaped."""
     return text
+
+
+WHY, USUAL = "why", "usual words"
+"""Properties of a widget: the reason why it is disabled, and its usual tooltip and description."""
+
+
+def allow(widget: QWidget, why_not: str = "") -> None:
+    """Enable ``widget`` or, if ``why_not`` gives a reason, disable it and everything in it.
+
+    The reason replaces the tooltip and the accessible description of the widget and its parts until it is enabled
+    again.
+    """
+    widget.setEnabled(not why_not)
+    if (widget.property(WHY) or "") == why_not:
+        return
+    for part in (widget, *widget.findChildren(QWidget)):
+        if not part.property(WHY):
+            part.setProperty(USUAL, [part.toolTip(), part.accessibleDescription()])
+        tip, description = part.property(USUAL)
+        part.setProperty(WHY, why_not)
+        part.setToolTip(plain_tip(why_not) if why_not else rich_tip(tip))
+        part.setAccessibleDescription(why_not or description)

@@ -1,4 +1,4 @@
-"""What most painted widgets draw: text in an area, and framed boxes."""
+"""Text in an area and framed boxes, which most painted widgets draw."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.plotting.numbers import shown
 from app.theme.labels import plain_tip
+from app.theme.painted_text import Sourced
 from app.theme.painting import frame, painter_of
-from app.theme.sourced import Sourced
 from app.theme.tokens import Theme
 from app.workspace.step_view import StepView
 from grpo_core import recompute

@@ -14,8 +14,7 @@ from app.clock import soon
 from app.examples import is_example
 from app.panels.controls.restraints import Restrainable
 from app.plotting.numbers import in_bytes
-from app.theme.labels import Label, plain_tip
-from app.theme.reasons import allow
+from app.theme.labels import Label, allow, plain_tip
 from app.widgets.calm import CalmBox
 from app.window.run_list import RunList
 from app.window.status import Status

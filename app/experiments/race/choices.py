@@ -8,13 +8,13 @@ from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QMenu, QPushButton, QToolButton, QWidget
 
+from app.boxes import Wrap
 from app.experiments.computed_on import ComputedOnField
 from app.experiments.race.picture import MEASURES
 from app.experiments.race.plan import LEVELS, RacePlan
 from app.jobs.computed_on import ComputedOn
 from app.theme.labels import plain_tip
 from app.widgets.calm import CalmBox
-from app.widgets.wrap import Wrap
 from grpo_core.config import PRESETS, Settings
 from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, MU, SIX, STEP_LENGTH
 from grpo_core.text import listed, plural, tr

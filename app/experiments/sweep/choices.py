@@ -8,18 +8,16 @@ from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtGui import QFont, QResizeEvent
 from PySide6.QtWidgets import QLineEdit, QProgressBar, QPushButton, QWidget
 
-from app.boxes import across, down, plain_scroll_area
+from app.boxes import Wrap, across, down, plain_scroll_area
 from app.experiments.computed_on import ComputedOnField, menu_button
 from app.experiments.controller import ExperimentResults
 from app.experiments.sweep.plan import BETA, ESTIMATOR, GridAxis, Swept, choices, name, title_of
 from app.experiments.sweep.results import TITLES
 from app.experiments.sweep.views import FINAL, FRONTIER, HEAT, NAMES, SIDE, TRAINING
 from app.jobs.computed_on import ComputedOn
-from app.theme.labels import Label, plain_tip
-from app.theme.reasons import allow
+from app.theme.labels import Label, allow, plain_tip
 from app.theme.tokens import Theme
 from app.widgets.calm import CalmSlider, choice_box, toggle
-from app.widgets.wrap import Wrap
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 

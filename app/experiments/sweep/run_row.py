@@ -8,9 +8,8 @@ from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.boxes import across
 from app.experiments.sweep.choices import apply_style
-from app.theme.labels import plain_tip
-from app.theme.reasons import allow
-from app.theme.sourced import SourcedLabel
+from app.theme.labels import allow, plain_tip
+from app.theme.painted_text import SourcedLabel
 from app.theme.tokens import Theme
 from app.widgets.calm import choice_box
 from grpo_core.experiments.ensemble import Ensemble

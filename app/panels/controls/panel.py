@@ -12,11 +12,10 @@ from PySide6.QtGui import QContextMenuEvent, QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QApplication, QComboBox, QWidget
 
 from app.boxes import down, plain_scroll_area
-from app.panels.controls.further import FurtherSettings, muted
 from app.panels.controls.kinds import KINDS, PARTS, applies, described_model, with_prompt_file
 from app.panels.controls.recorded import RecordedSettings
 from app.panels.controls.restraints import Restrainable, Restraints, is_restrained
-from app.panels.controls.rows import NumberRow, Row, setting_row
+from app.panels.controls.rows import FurtherSettings, NumberRow, Row, muted, setting_row
 from app.theme.labels import Label, wrapped_tip
 from app.widgets.calm import CalmBox
 from app.widgets.panel import Panel

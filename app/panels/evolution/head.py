@@ -13,10 +13,9 @@ from PySide6.QtGui import QFontMetricsF, QPaintEvent, QPen
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.boxes import across
-from app.theme.labels import plain_tip
+from app.theme.labels import allow, plain_tip
+from app.theme.painted_text import Sourced
 from app.theme.painting import CENTRE, frame, painter_of, write
-from app.theme.reasons import allow
-from app.theme.sourced import Sourced
 from app.theme.tokens import Theme
 from app.workspace.evolution import RightShare
 from app.workspace.view import View

@@ -9,14 +9,12 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QPushButton, QWidget
 
-from app.boxes import across, down, plain_scroll_area
+from app.boxes import Wrap, across, down, plain_scroll_area
 from app.jobs.runner import Runner
-from app.panels.home.buttons import DoorButton, RunCard
-from app.panels.home.previews import Previews, previews
+from app.panels.home.buttons import DoorButton, Previews, RunCard, previews
 from app.theme.labels import Label
-from app.widgets.door import Door
 from app.widgets.panel import Panel
-from app.widgets.wrap import Wrap
+from app.widgets.panel_spec import Door
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.text import listed, plural, tr

@@ -10,14 +10,13 @@ from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QPushButton, QWidget
 
-from app.boxes import down, plain_scroll_area
+from app.boxes import Wrap, down, plain_scroll_area
 from app.panels.controls.rows import Row, row_for
 from app.panels.what_if.question import AS_IT_RAN
 from app.theme.labels import Label, plain_tip, wrapped_tip
 from app.token_grid.tints import TINTS
 from app.widgets.calm import CalmBox, choice_box, toggle
 from app.widgets.scale import shown
-from app.widgets.wrap import Wrap
 from grpo_core.config import PRESETS, Settings
 from grpo_core.config.settings import described_at
 from grpo_core.errors import SettingsError

@@ -15,8 +15,7 @@ from app.panels.what_if.batch_view import BatchView, offered
 from app.panels.what_if.header import SettingsEditor, WhatIfHeader
 from app.panels.what_if.question import WhatIfPicture, WhatIfQuestion, description, differing, headline
 from app.plotting.table_twin import TableTwin
-from app.theme.labels import EmptyLabel, Label
-from app.theme.reasons import allow
+from app.theme.labels import EmptyLabel, Label, allow
 from app.widgets.panel import Panel
 from app.workspace.cursor import Stage
 from app.workspace.prepared import LARGE_TOKENS

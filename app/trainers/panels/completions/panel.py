@@ -14,8 +14,19 @@ from app.plotting.numbers import MINUS, shown
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import EmptyLabel, Label
 from app.trainers.panels.completions.conversation import CompletionText, Passage, by_mask, tree_passages
-from app.trainers.panels.completions.prompts import PROMPTS, PROMPTS_KEPT, Prompts, prompts_of
-from app.trainers.panels.completions.rows import COLUMNS, FILTERED, KEYS, Batch, Filter, batch_of, filled
+from app.trainers.panels.completions.rows import (
+    COLUMNS,
+    FILTERED,
+    KEYS,
+    PROMPTS,
+    PROMPTS_KEPT,
+    Batch,
+    Filter,
+    Prompts,
+    batch_of,
+    filled,
+    prompts_of,
+)
 from app.trainers.recorded_run import RecordedRun
 from app.widgets.calm import CalmBox, toggle
 from app.widgets.panel import Panel

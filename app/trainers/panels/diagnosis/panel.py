@@ -12,9 +12,8 @@ from app.boxes import across, down, plain_scroll_area
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
-from app.theme.labels import Label, plain_tip
+from app.theme.labels import Label, allow, plain_tip
 from app.theme.painting import frame, painter_of
-from app.theme.reasons import allow
 from app.theme.tokens import LIGHT, Theme
 from app.trainers.examination import examination_of
 from app.trainers.panels.diagnosis.report import EVIDENCE, KEPT, SIDES, Entry, entries, status

@@ -6,14 +6,12 @@ import numpy as np
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QLayout, QPlainTextEdit, QPushButton, QWidget
 
-from app.boxes import across, divided, down, stacked
+from app.boxes import Wrap, across, divided, down, stacked
 from app.theme.labels import EmptyLabel, Label
 from app.token_grid.tints import OVERVIEW, Tint, TintLegend
-from app.trainers.panels.token_overview.raster import END, START, TURN, aligned, offsets
-from app.trainers.panels.token_overview.strips import TokenStrips
+from app.trainers.panels.token_overview.strips import END, START, TURN, TokenStrips, aligned, offsets
 from app.widgets.calm import CalmBox
 from app.widgets.panel import Panel
-from app.widgets.wrap import Wrap
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.record import Step

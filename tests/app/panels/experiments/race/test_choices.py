@@ -10,8 +10,8 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
+from app.boxes import Wrap
 from app.experiments.race.choices import PresetMenu
-from app.widgets.wrap import Wrap
 from grpo_core.experiments.race import SIX
 
 
