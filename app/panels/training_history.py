@@ -142,8 +142,7 @@ class TrainingHistoryPanel(Panel):
             chart.empty, sentence = sentence, ""
             twin.set_look(view.theme, view.scale)
             chart.show_trials(drawn, self._pointed)
-            chart.show_repeats(behind)
-            chart.show_pinned(pinned)
+            chart.show_repeats(behind, *pinned)
             chart.marks.set_places(marks)
             chart.set_cursor(float(view.cursor.step) if view.cursor.step else None)
             twin.refresh()
