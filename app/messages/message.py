@@ -105,9 +105,8 @@ class MessageLine(QWidget):
         super().__init__(parent)
         self.message = message
         self._sign = _Sign(self)
-        self._label = Label(parent=self, name="messageText", wraps=True)
+        self._label = Label(parent=self, name="messageText", wraps=True, selectable=True)
         self._label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
-        self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.buttons: list[QPushButton] = []
         self._patience = Timer(self, self.read)
         self._close = QToolButton(self)

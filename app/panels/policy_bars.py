@@ -35,11 +35,9 @@ class PolicyBarsPanel(Panel):
     """The policy in one context, with a choice of contexts if several prompts or states exist.
 
     Signals:
-        completions_wanted: show the sampled completions instead, as there is no table of actions.
         guessed: a prediction of the largest probability was dragged to this height.
     """
 
-    completions_wanted = Signal()
     guessed = Signal(float)
     films = True
     plans = "task"
@@ -67,7 +65,6 @@ class PolicyBarsPanel(Panel):
         self.twin.add_to_header(self.paired, last=True)
         self.empty = EmptyLabel(NO_BARS)
         self.completions = QPushButton(tr("Show completions"))
-        self.completions.clicked.connect(self.completions_wanted)
         empty = down(None, self.empty, across(None, self.completions, None), None)
         self._stack = stacked(self.twin, empty, on=self)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
 
 from app.boxes import across, down, stacked
@@ -61,8 +61,7 @@ class ScorePanel(Panel):
         self.button = QPushButton(tr("Score", "verb"))
         self.button.clicked.connect(self.ask)
         self.strip = PlacedStrip()
-        self.status = Label(wraps=True)
-        self.status.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.status = Label(wraps=True, selectable=True)
         self.empty = EmptyLabel(NOTHING_YET)
         self._group = 0
         self.submission: Submission | None = None

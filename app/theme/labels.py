@@ -18,13 +18,24 @@ class Label(QLabel):
     Args:
         name: its style in the style sheet, for example “muted” or “section”.
         wraps: whether it breaks lines.
+        selectable: whether its text can be selected and copied with the mouse.
     """
 
-    def __init__(self, text: str = "", parent: QWidget | None = None, *, name: str = "", wraps: bool = False) -> None:
+    def __init__(
+        self,
+        text: str = "",
+        parent: QWidget | None = None,
+        *,
+        name: str = "",
+        wraps: bool = False,
+        selectable: bool = False,
+    ) -> None:
         super().__init__(text, parent)
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setObjectName(name)
         self.setWordWrap(wraps)
+        if selectable:
+            self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
 
 
 class EmptyLabel(Label):
@@ -41,11 +52,11 @@ class EmptyLabel(Label):
 
 
 class Paragraph(Label):
-    """Wrapped text with margins on both sides, as high as it needs."""
+    """Wrapped text with a ``margin`` on both sides, as high as it needs."""
 
-    def __init__(self, *, name: str = "") -> None:
+    def __init__(self, *, name: str = "", margin: int = 12) -> None:
         super().__init__(name=name, wraps=True)
-        self.setContentsMargins(12, 0, 12, 0)
+        self.setContentsMargins(margin, 0, margin, 0)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
 
 

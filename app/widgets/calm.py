@@ -15,6 +15,8 @@ from PySide6.QtWidgets import QAccessibleWidget, QComboBox, QSlider, QStyle, QSt
 
 from app.theme.labels import plain_tip
 
+CHANGED = " *"
+"""Suffix of a preset's name if the settings differ from it."""
 Choice: TypeAlias = tuple[str, object] | tuple[str, object, str]
 """An entry of a combo box: its text, its data and, if it needs one, its tooltip."""
 
@@ -69,6 +71,15 @@ class CalmBox(QComboBox):
                 self.clear()
                 self.addItems(list(texts))
             self.setCurrentIndex(current)
+
+    def show_named(self, name: str, *, changed: bool) -> None:
+        """Select the entry whose data is ``name``, without emitting a signal, and mark its text if it has changed."""
+        with QSignalBlocker(self):
+            for place in range(self.count()):
+                own = self.itemData(place)
+                if own is not None:  # not a heading
+                    self.setItemText(place, f"{own}{CHANGED}" if changed and own == name else own)
+            self.setCurrentIndex(self.findData(name))
 
     def sizeHint(self) -> QSize:
         """Return the size that fits the widest entry. Under a stylesheet, Qt's own hint is a few pixels too narrow."""

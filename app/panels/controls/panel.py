@@ -15,8 +15,8 @@ from app.boxes import down, plain_scroll_area
 from app.panels.controls.kinds import KINDS, PARTS, applies, described_model, with_prompt_file
 from app.panels.controls.recorded import RecordedSettings
 from app.panels.controls.restraints import Restrainable, Restraints, is_restrained
-from app.panels.controls.rows import FurtherSettings, NumberRow, Row, muted, setting_row
-from app.theme.labels import Label, wrapped_tip
+from app.panels.controls.rows import FurtherSettings, NumberRow, Row, setting_row
+from app.theme.labels import Label, Paragraph, wrapped_tip
 from app.widgets.calm import CalmBox
 from app.widgets.panel import Panel
 from app.widgets.scale import shown
@@ -27,9 +27,6 @@ from grpo_core.config.presets import GROUPS, nearest_preset
 from grpo_core.config.settings import described_at
 from grpo_core.errors import SettingsError
 from grpo_core.text import listed, tr
-
-CHANGED = " *"
-"""Suffix of a preset's name if the settings differ from it."""
 
 
 class PresetBox(CalmBox):
@@ -47,8 +44,6 @@ class PresetBox(CalmBox):
                     self.offer(name, name, f"{preset.source}. {preset.not_covered}".strip())
                     spoken = tr("{name}, in the group {heading}").format(name=name, heading=heading)
                     self.setItemData(self.count() - 1, spoken, Qt.ItemDataRole.AccessibleTextRole)
-        self._place = self.findData(next(iter(PRESETS)))
-        """The place of the preset that was shown last, the only one whose name can be marked."""
         self.activated.connect(self._on_activated)
 
     def _add_heading(self, text: str) -> None:
@@ -60,14 +55,6 @@ class PresetBox(CalmBox):
         item.setFont(font)
         item.setFlags(Qt.ItemFlag.NoItemFlags)
         model.appendRow(item)
-
-    def show_preset(self, name: str, *, changed: bool) -> None:
-        """Select ``name`` and mark it if the settings differ from it, without emitting a signal."""
-        before, self._place = self._place, self.findData(name)
-        with QSignalBlocker(self):
-            self.setItemText(before, self.itemData(before))
-            self.setItemText(self._place, f"{name}{CHANGED}" if changed else name)
-            self.setCurrentIndex(self._place)
 
     @Slot(int)
     def _on_activated(self, index: int) -> None:
@@ -97,11 +84,9 @@ class ControlsPanel(Panel):
 
     Signals:
         kind_wanted: change to this kind of policy (an index into :data:`KINDS`).
-        all_wanted: show the settings of every subject.
     """
 
     kind_wanted = Signal(int)
-    all_wanted = Signal()
 
     controls_are_content = True
 
@@ -110,7 +95,6 @@ class ControlsPanel(Panel):
         self._rows: list[Row] = []
         self.preset = PresetBox()
         self.preset.chosen.connect(self._on_preset)
-        self.preset_note = muted()
         self.kind = CalmBox(tr("Policy"))
         self.kind.addItems(KINDS)
         self.kind.setToolTip(
@@ -127,8 +111,7 @@ class ControlsPanel(Panel):
             ),
         }
         """What a session may lock or hide."""
-        self.model_note = muted()
-        self.read_only_note = muted()
+        self.preset_note, self.model_note, self.read_only_note = (Paragraph(name="muted", margin=0) for _ in range(3))
         self.restraints = Restraints()
         self.restraints.button.clicked.connect(partial(workspace.editing.restrict, (), ()))
         policy = Label(tr("Policy"), name="section")
@@ -150,7 +133,6 @@ class ControlsPanel(Panel):
         self._settings_drawn: tuple[object, ...] | None = None
         self.further = FurtherSettings()
         self.further.opening.connect(self._make_further)
-        self.further.rest.clicked.connect(self.all_wanted)
         self._column.addWidget(self.further)
         self._column.addStretch(1)
         self._scroll = plain_scroll_area(self._column)
@@ -311,7 +293,7 @@ class ControlsPanel(Panel):
         if changed:
             values = listed(f"{described_at(path).title}: {shown(now)}" for path, (_, now) in changed.items())
             description = tr("{description} Changed here: {values}.").format(description=description, values=values)
-        self.preset.show_preset(name, changed=bool(changed))
+        self.preset.show_named(name, changed=bool(changed))
         self.preset.setToolTip(wrapped_tip(description))
         self.preset.setAccessibleDescription(description)
         self.further.source.setText(description)

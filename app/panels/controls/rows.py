@@ -7,13 +7,13 @@ from collections.abc import Collection
 from typing import Any
 
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QPushButton, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QPushButton, QToolButton, QWidget
 
 from app.boxes import across, down
 from app.help.hover import explain_on_hover
 from app.panels.controls.kinds import PARTS
 from app.theme.file_dialogs import file_to_open
-from app.theme.labels import Label
+from app.theme.labels import Label, Paragraph
 from app.widgets.calm import CalmBox, CalmSlider
 from app.widgets.scale import SliderScale, parsed, shown
 from grpo_core.config import About, about, described
@@ -305,13 +305,6 @@ def row_for(path: str, about: About, default: Any) -> Row:
     return NumberRow((path,), about, whole=isinstance(default, int))
 
 
-def muted() -> Label:
-    """Return an empty, word-wrapped label in the muted colour."""
-    label = Label(name="muted", wraps=True)
-    label.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
-    return label
-
-
 class FurtherSettings(QWidget):
     """A button that unfolds the further settings. They are created on first use, since most windows never show them.
 
@@ -335,7 +328,7 @@ class FurtherSettings(QWidget):
         self.more.setArrowType(Qt.ArrowType.RightArrow)
         self.more.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.more.toggled.connect(self._on_more)
-        self.source = muted()
+        self.source = Paragraph(name="muted", margin=0)
         self.rest = QPushButton()
         self.rest.setToolTip(tr("Show every setting and command. View, Show everything takes them back."))
         self._rows = QWidget()

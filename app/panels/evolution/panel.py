@@ -159,14 +159,10 @@ class EvolutionPanel(Panel):
 
     Attributes:
         story: the sentence on how one answer changed; before the first update, the reasons for the sentence above.
-
-    Signals:
-        language_wanted: there is no language model's run to show, and the user wants one.
-        task_wanted: begin a run with another task (changes to settings by dotted path).
+        make: the button that begins a language model's run if there is none to show.
+        chips: they begin a run with another task.
     """
 
-    language_wanted = Signal()
-    task_wanted = Signal(object)
     sized = True
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None, *, heading: bool = True) -> None:
@@ -177,7 +173,6 @@ class EvolutionPanel(Panel):
         self._known: tuple[object, ...] | None = None  # the model's answers before its first update
         self.dial, self.chips = RightDial(), TaskChips()
         self.dial.source_wanted.connect(self._on_dial)
-        self.chips.wanted.connect(self.task_wanted)
         self.watch = PaintedText("reading_strong", grown=1.1)
         self.story = PaintedText("reading", "muted", lines=3)
         self.rows = EvolutionRows()
@@ -192,7 +187,6 @@ class EvolutionPanel(Panel):
         text = tr("A language model's answers to fixed prompts appear here, as they change from update to update.")
         self.empty = EmptyLabel(text)
         self.make = QPushButton(tr("New language model"))
-        self.make.clicked.connect(self.language_wanted)
         empty = down(None, self.empty, across(None, self.make, None), None)
         self._stack = stacked(self._build(), empty, on=self)
         self._head.setVisible(heading)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QComboBox, QPushButton, QSizePolicy, QWidget
 
@@ -97,8 +97,7 @@ class PromptLine(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.prompt = Label()
-        self.prompt.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.prompt = Label(selectable=True)
         self.tally = Label(name="muted")
         self.tally.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         across(self.prompt, (self.tally, 1), on=self, margins=(MARGIN, 0, MARGIN, 0), spacing=16)
@@ -134,13 +133,11 @@ LOW, LOWER = 340, 230
 class TokenInspectorPanel(Panel):
     """The tokens that the update pushed up and down, and why. Within a stage, its film is shown.
 
-    Signals:
-        language_wanted: begin a language model's run and compute its first update.
-        update_wanted: compute the first update of the run shown.
+    Attributes:
+        language: the button that begins a language model's run and computes its first update.
+        compute: the button that computes the first update of the run shown.
     """
 
-    language_wanted = Signal()
-    update_wanted = Signal()
     films = True
     sized = True
 
@@ -168,9 +165,7 @@ class TokenInspectorPanel(Panel):
         self.empty = EmptyLabel(NONE_YET, margin=16)
         self.being_written = BeingWritten()
         self.language = QPushButton(tr("Show a language model"))
-        self.language.clicked.connect(self.language_wanted)
         self.compute = QPushButton(tr("Compute an update"))
-        self.compute.clicked.connect(self.update_wanted)
         empty = down(None, self.empty, across(None, self.compute, self.language, None), None)
         left = down((self.grid, 1), self.legend, self.remark_label, margins=(8, 0, 8, 8), spacing=8)
         split = divided((left, 3), (self.detail, 2))

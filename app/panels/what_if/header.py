@@ -72,11 +72,7 @@ class WhatIfHeader(QWidget):
 
     def show_choice(self, preset: str, changed: bool, tip: str) -> None:
         """Show the preset, with an asterisk if settings have been changed on top of it."""
-        with QSignalBlocker(self.preset):
-            for place in range(self.preset.count()):
-                name = self.preset.itemData(place)
-                self.preset.setItemText(place, f"{name} *" if changed and name == preset else name)
-            self.preset.setCurrentIndex(self.preset.findData(preset))
+        self.preset.show_named(preset, changed=changed)
         self.preset.setToolTip(wrapped_tip(tip))
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -75,9 +75,7 @@ class WhatIfPanel(Panel):
         self.editor.hide()
         self.table = TableTwin(title=tr("Settings that differ, and numbers of both sides"))
         self.batch = BatchView(workspace)
-        self.notes = Label(wraps=True)
-        self.notes.setTextFormat(Qt.TextFormat.PlainText)
-        self.notes.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.notes = Label(wraps=True, selectable=True)
         self.empty = EmptyLabel(margin=16)
         self._stack = stacked(self._build(), self.empty, on=self)
 

@@ -59,7 +59,7 @@ class FindingCard(QFrame):
         if self.strip is not None:
             self.strip.step_wanted.connect(self.step_wanted)
             column.addWidget(self.strip)
-        self.texts = [_paragraph(text) for text in (entry.text, entry.change) if text]
+        self.texts = [Label(text, wraps=True, selectable=True) for text in (entry.text, entry.change) if text]
         for text in self.texts:
             column.addWidget(text)
         self.sides: TableTwin | None = None
@@ -68,7 +68,7 @@ class FindingCard(QFrame):
             self.sides.horizontalHeader().setStretchLastSection(False)
             self.sides.set_rows([[row.title, row.ran, row.other] for row in entry.put_right.rows])
             sentences = (entry.put_right.title, told(entry.put_right.claims))
-            above, below = (_paragraph(text) for text in sentences)
+            above, below = (Label(text, wraps=True, selectable=True) for text in sentences)
             for widget in (above, self.sides, below):
                 column.addWidget(widget)
             self.texts += [above, below]
@@ -76,8 +76,7 @@ class FindingCard(QFrame):
         if entry.rows:
             self.evidence = self._evidence()
             column.addWidget(self.evidence)
-        self.source = _paragraph(entry.source)
-        self.source.setObjectName("muted")
+        self.source = Label(entry.source, name="muted", wraps=True, selectable=True)
         self.source.setVisible(bool(entry.source))
         column.addWidget(self.source)
 
@@ -223,12 +222,6 @@ def _table(columns: Sequence[Column], title: str) -> TableTwin:
         set_policy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     table.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
     return table
-
-
-def _paragraph(text: str) -> Label:
-    label = Label(text, wraps=True)
-    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    return label
 
 
 def _chip(theme: Theme, scale: float) -> str:
