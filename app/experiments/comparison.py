@@ -251,8 +251,7 @@ class ComparisonPanel(Panel):
         self.plot.empty = COMING if self.controller.busy else EMPTY
         result = "" if results is None or results.plan != wanted else words.headline(results)
         self.headline.setFont(view.theme.font("strong", view.scale))
-        self.headline.setText(result)
-        self.headline.setVisible(bool(result))
+        self.headline.tell(result)
         self.says.setVisible(self.choices.setup.isChecked() or not result)
         self.says.setText(words.status_text(self.controller, wanted, remark_on(view.wanted), settling=self.settling))
         self.headline.setToolTip(

@@ -175,8 +175,7 @@ class QueueForm(QWidget):
 
     def refuse(self, sentence: str) -> None:
         """Show an error message about the form. An empty string clears it."""
-        self.refusal.setText(sentence)
-        self.refusal.setVisible(bool(sentence))
+        self.refusal.tell(sentence)
 
     def _whole(self, field: QLineEdit) -> int:
         value = parsed(field.text(), whole=True)

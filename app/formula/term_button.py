@@ -76,12 +76,8 @@ class TermButton(QAbstractButton):
         """The picture of the term, or None if it has yet to be typeset or cannot be drawn."""
         if self.waits:
             return None
-        return picture(
-            self.term.latex,
-            self._pixels * self.factor,
-            self.theme.ink(self.term.meaning).name(),
-            self.devicePixelRatioF(),
-        )
+        colour = self.theme.ink(self.term.meaning).name()
+        return picture(self.term.latex, self._pixels * self.factor, colour, self.devicePixelRatioF())
 
     @property
     def small(self) -> QFont:

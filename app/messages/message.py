@@ -19,12 +19,13 @@ from PySide6.QtGui import (
     QPalette,
     QShowEvent,
 )
-from PySide6.QtWidgets import QApplication, QHBoxLayout, QPushButton, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QPushButton, QSizePolicy, QWidget
 
 from app.boxes import Wrap, down, turn
 from app.clock import Timer
 from app.theme.labels import Label
 from app.theme.painting import CENTRE, painter_of, write
+from app.widgets.calm import tool_button
 from grpo_core.text import tr
 
 READ_MS, MS_A_LETTER = 5000, 60
@@ -109,12 +110,8 @@ class MessageLine(QWidget):
         self._label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.buttons: list[QPushButton] = []
         self._patience = Timer(self, self.read)
-        self._close = QToolButton(self)
-        self._close.setText("×")
+        self._close = tool_button("×", name=tr("Close this message"), tip=tr("Close this message (Del)"))
         self._close.setAutoRaise(True)
-        self._close.setProperty("quiet", True)
-        self._close.setAccessibleName(tr("Close this message"))
-        self._close.setToolTip(tr("Close this message (Del)"))
         self._close.clicked.connect(self.dismiss)
         self._row = Wrap()
         self._words = down((self._label, 1), self._row, spacing=6)

@@ -13,14 +13,13 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QPushButton,
     QSizePolicy,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
 from app.boxes import across, down, plain_scroll_area
 from app.theme.labels import Label, allow, plain_tip
-from app.widgets.calm import CalmBox
+from app.widgets.calm import CalmBox, tool_button
 from app.widgets.panel import Panel
 from app.widgets.scale import parsed
 from app.workspace.breakpoints import FirstTime
@@ -52,11 +51,7 @@ class BreakpointRow(QWidget):
         self.box.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.place = QPushButton()
         self.place.setProperty("flat", True)
-        self.remove = QToolButton()
-        self.remove.setText("×")
-        self.remove.setProperty("quiet", True)
-        self.remove.setToolTip(tr("Remove"))
-        self.remove.setAccessibleName(tr("Remove: {words}").format(words=one.words))
+        self.remove = tool_button("×", name=tr("Remove: {words}").format(words=one.words), tip=tr("Remove"))
         across((self.box, 1), self.place, self.remove, on=self, margins=0, spacing=4)
 
     def show_on(self, on: bool) -> None:
@@ -166,8 +161,7 @@ class BreakpointsPanel(Panel):
             value: Any = 0.0 if relation == "first" else parsed(self.value.text(), whole=False)
             one = Breakpoint(series=str(self.series.currentData()), relation=relation, value=value)
         except SettingsError as error:
-            self.refusal.setText(as_sentence(error.allowed[:1].upper() + error.allowed[1:]))
-            self.refusal.show()
+            self.refusal.tell(as_sentence(error.allowed[:1].upper() + error.allowed[1:]))
             return
         self.refusal.hide()
         self.workspace.breakpoints.add(one)

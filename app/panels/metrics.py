@@ -8,7 +8,7 @@ from weakref import ref
 
 import numpy as np
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QContextMenuEvent, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtGui import QContextMenuEvent, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
 from app.boxes import across
@@ -329,8 +329,7 @@ class MetricsPanel(Panel):
             for card, name in zip(self.cards, suits, strict=True):
                 card.name, card.language = name, settings.is_language
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
+    def fit(self) -> None:
         self.redraw()
 
     def describe(self, sentence: str) -> None:

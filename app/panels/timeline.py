@@ -18,12 +18,13 @@ from PySide6.QtGui import (
     QPolygonF,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QSizePolicy, QToolButton, QToolTip, QWidget
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.boxes import across
 from app.plotting.numbers import shown
 from app.theme.labels import Label, allow, plain_tip, rich_tip
 from app.theme.painting import painter_of, write
+from app.widgets.calm import tool_button
 from app.widgets.panel import Panel
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
@@ -226,13 +227,11 @@ class TimelinePanel(Panel):
         """The state from which the text widths were last computed."""
         self.place = PlaceLabel()
         self.track = TimelineTrack(workspace)
-        self.next_button = QToolButton()
+        self.next_button = tool_button(name=tr("Go to the next event"))
         self.next_button.setAutoRaise(True)
-        self.next_button.setAccessibleName(tr("Go to the next event"))
         self.next_button.clicked.connect(self._on_event)
         self._forwards = True
         self.behind = Label(name="muted")
-        self.next_button.setProperty("quiet", True)
         across(self.place, (self.track, 1), self.behind, self.next_button, on=self, margins=(12, 0, 12, 0), spacing=12)
         self._fit_height()
 

@@ -37,6 +37,11 @@ class Label(QLabel):
         if selectable:
             self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
 
+    def tell(self, text: str) -> None:
+        """Show ``text``, or hide the label if it is empty."""
+        self.setText(text)
+        self.setVisible(bool(text))
+
 
 class EmptyLabel(Label):
     """A sentence in the middle of an empty panel that says what it will show.

@@ -107,11 +107,18 @@ def choice_box(name: str, entries: Iterable[Choice] = ()) -> CalmBox:
 
 
 def toggle(text: str, tip: str, *, quiet: bool = False) -> QToolButton:
-    """Return a toggle button, without a frame if it is ``quiet``."""
+    """Return a button that stays pressed, without a frame if it is ``quiet``."""
+    button = tool_button(text, tip=tip, quiet=quiet)
+    button.setCheckable(True)
+    return button
+
+
+def tool_button(text: str = "", *, name: str = "", tip: str = "", quiet: bool = True) -> QToolButton:
+    """Return a small button, without a frame if it is ``quiet``. By default, its accessible name is its text."""
     button = QToolButton()
     button.setText(text)
+    button.setAccessibleName(name)
     button.setToolTip(plain_tip(tip))
-    button.setCheckable(True)
     button.setProperty("quiet", quiet)
     return button
 

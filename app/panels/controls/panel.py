@@ -240,8 +240,7 @@ class ControlsPanel(Panel):
         if view.run.is_recorded:
             self.recorded.show_settings(view)
             return
-        self.read_only_note.setText(view.run.read_only)
-        self.read_only_note.setVisible(bool(view.run.read_only))
+        self.read_only_note.tell(view.run.read_only)
         self.next_heading.setText(FOR_A_BRANCH if view.run.read_only else NEXT)
         wanted, here = view.wanted, view.step.settings
         differs = not view.at_head and here != wanted
@@ -254,8 +253,7 @@ class ControlsPanel(Panel):
             self._make_further()
         with QSignalBlocker(self.kind):
             self.kind.setCurrentIndex(int(wanted.is_language))
-        self.model_note.setText(described_model(wanted))
-        self.model_note.setVisible(wanted.is_language)
+        self.model_note.tell(described_model(wanted))
         self.restraints.hold(self._controls, view)
         self.kind.setHidden("policy" in view.hidden)
         self.preset.setHidden("algorithm" in view.hidden)
@@ -274,13 +272,10 @@ class ControlsPanel(Panel):
             row.show()
             row.show_value(value)
             if row.paths == ("model.device",):
-                row.remark(tr("Here: {devices}.").format(devices=listed(self.devices())) if self.devices() else "")
+                row.note.tell(tr("Here: {devices}.").format(devices=listed(self.devices())) if self.devices() else "")
             then = here.get(row.paths[0])
-            row.mark(
-                ""
-                if view.at_head or then == value
-                else tr("Update {step:,} ran with {then}.").format(step=view.cursor.step, then=shown(then))
-            )
+            ran = tr("Update {step:,} ran with {then}.").format(step=view.cursor.step, then=shown(then))
+            row.mark("" if view.at_head or then == value else ran)
         self.further.show_headings()
         self.further.offer_rest(left)
         self._draw_preset(wanted)
@@ -297,9 +292,7 @@ class ControlsPanel(Panel):
         self.preset.setToolTip(wrapped_tip(description))
         self.preset.setAccessibleDescription(description)
         self.further.source.setText(description)
-        warnings = " ".join(wanted.objective.warnings)
-        self.preset_note.setText(warnings)
-        self.preset_note.setVisible(bool(warnings))
+        self.preset_note.tell(" ".join(wanted.objective.warnings))
 
     def summary(self, view: View) -> str:
         if view.run.is_recorded:

@@ -14,7 +14,7 @@ from app.help.hover import explain_on_hover
 from app.panels.controls.kinds import PARTS
 from app.theme.file_dialogs import file_to_open
 from app.theme.labels import Label, Paragraph
-from app.widgets.calm import CalmBox, CalmSlider
+from app.widgets.calm import CalmBox, CalmSlider, tool_button
 from app.widgets.scale import SliderScale, parsed, shown
 from grpo_core.config import About, about, described
 from grpo_core.config.value_names import headed
@@ -61,19 +61,13 @@ class Row(QWidget):
 
     def refuse(self, sentence: str) -> None:
         """Show below the field why the input was rejected and what is allowed."""
-        self.error.setText(sentence)
-        self.error.show()
+        self.error.tell(sentence)
 
     def stay(self, value: Any, error: SettingsError) -> None:
         """Show why the input was rejected, and that the setting stays ``value``."""
         sentence = tr("{title} stays {row}: {allowed}.")
         self.refuse(sentence.format(title=self.about.title, row=shown(value), allowed=error.allowed))
         self.show_value(value)
-
-    def remark(self, sentence: str) -> None:
-        """Show a note below the field. An empty string removes it."""
-        self.note.setText(sentence)
-        self.note.setVisible(bool(sentence))
 
     def accept(self) -> None:
         """Clear the message about a rejected input."""
@@ -232,10 +226,7 @@ class TextRow(FieldRow):
         self.field.setMinimumWidth(1)
         self.field.setPlaceholderText(tr("none", "text"))
         self.body.insertWidget(1, self.field)
-        self.browse = QToolButton()
-        self.browse.setText(tr("Choose…"))
-        self.browse.setAccessibleName(tr("Choose a file for {title}").format(title=about.title))
-        self.browse.setProperty("quiet", True)
+        self.browse = tool_button(tr("Choose…"), name=tr("Choose a file for {title}").format(title=about.title))
         self.browse.clicked.connect(self._on_browse)
         self.head.addWidget(self.browse)
         self.browse.setHidden(not paths[0].endswith(FILES))  # in the row, since it would be a window of its own before

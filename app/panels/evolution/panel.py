@@ -115,13 +115,10 @@ class EvolutionRows(QWidget):
         if event.buttons() & Qt.MouseButton.LeftButton and step:
             self.jumped.emit(step)
         change = self._picture.evolution.at(place, step) if self._picture and place >= 0 else None
-        tooltip = (
-            tr("Update {step:,}: {text} {words}")
-            .format(step=step, text=change.text, words=change.verdict.words)
-            .rstrip()
-            if change
-            else ""
-        )
+        tooltip = ""
+        if change:
+            text = tr("Update {step:,}: {text} {words}")
+            tooltip = text.format(step=step, text=change.text, words=change.verdict.words).rstrip()
         QToolTip.showText(event.globalPosition().toPoint(), plain_tip(tooltip), self)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

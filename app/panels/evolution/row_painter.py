@@ -329,12 +329,8 @@ class RowPainter:
             labels = [("━ " + tr("Sampled, right in %"), "policy"), ("○ " + tr("Held out, greedy, in %"), "push_up")]
             labels = labels if held_out is not None else labels[:1]
         for line, (text, colour) in enumerate(labels):
-            label = QRectF(
-                place.prompt[0],
-                top + (16 * line - 8) * scale,
-                place.strip[0] - place.prompt[0] - 44 * scale,
-                16 * scale,
-            )
+            space = place.strip[0] - place.prompt[0] - 44 * scale
+            label = QRectF(place.prompt[0], top + (16 * line - 8) * scale, space, 16 * scale)
             self._write(label, text, self._small, colour)
         for share in (0.0, 0.5, 1.0):
             y = bottom + (top - bottom) * share

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, Signal
@@ -19,7 +19,6 @@ from app.token_grid.terms import Line, lines
 from app.workspace.step_view import StepView
 from app.workspace.view import View
 from grpo_core.explain import Quantity
-from grpo_core.record import Step
 from grpo_core.text import plural, tr
 
 TOP = 5
@@ -64,9 +63,37 @@ def alternatives(view: StepView, words: tuple[str, ...], row: int, token: int) -
     step = view.step
     if step is None or not step.there[row, token]:
         return []
+    sampled = int(step.tokens[row, token])
     if step.context is not None and view.old is not None:
-        return _of_distribution(view, step, words, row, token)
-    return _of_record(view, step, words, row, token) if step.top_logp is not None else []
+        now, passed = (view.policy(step.passes), step.passes) if view.now is None else (view.now, view.updated)
+        assert now is not None
+        context = int(step.context[row, token])
+        before, after = view.old[context], now[context]
+        reference = None if view.reference is None else view.reference[context]
+        likeliest = np.argsort(-np.maximum(before, after), kind="stable")[:TOP].tolist()
+        places = actions = likeliest if sampled in likeliest else [*likeliest[: TOP - 1], sampled]
+        quantity = Quantity("probability", passed=passed, context=context)
+    elif step.top_tokens is not None and step.top_logp is not None:
+        revealed = view.updated > 0
+        before, last = np.exp(step.top_logp[:, row, token].astype(float))
+        after = last if revealed else before
+        reference = None if step.ref_top_logp is None else np.exp(step.ref_top_logp[row, token].astype(float))
+        actions = step.top_tokens[row, token].tolist()
+        places = list(range(len(actions)))
+        quantity = Quantity("alternative", passed=step.passes if revealed else 0, row=row, token=token)
+    else:
+        return []
+    return [
+        Alternative(
+            word=token_text(words, action),
+            before=float(before[place]),
+            after=float(after[place]),
+            reference=None if reference is None else float(reference[place]),
+            taken=action == sampled,
+            quantity=replace(quantity, action=action),
+        )
+        for place, action in zip(places, actions, strict=True)
+    ]
 
 
 def remark(view: StepView, row: int, token: int) -> str:
@@ -81,47 +108,6 @@ def remark(view: StepView, row: int, token: int) -> str:
     if 0 < view.updated < step.passes:
         return tr("The {count} likeliest, not all: before → after all passes").format(count=step.top_tokens.shape[-1])
     return tr("The {count} likeliest, not all: before → after").format(count=step.top_tokens.shape[-1])
-
-
-def _of_distribution(view: StepView, step: Step, words: tuple[str, ...], row: int, token: int) -> list[Alternative]:
-    assert step.context is not None and view.old is not None
-    now = view.policy(step.passes) if view.now is None else view.now
-    passed = step.passes if view.now is None else view.updated
-    assert now is not None
-    place, sampled = int(step.context[row, token]), int(step.tokens[row, token])
-    likeliest = np.argsort(-np.maximum(view.old[place], now[place]), kind="stable")[:TOP].tolist()
-    chosen = likeliest if sampled in likeliest else [*likeliest[: TOP - 1], sampled]
-    reference = None if view.reference is None else view.reference[place]
-    return [
-        Alternative(
-            word=token_text(words, a),
-            before=float(view.old[place, a]),
-            after=float(now[place, a]),
-            reference=None if reference is None else float(reference[a]),
-            taken=a == sampled,
-            quantity=Quantity("probability", passed=passed, context=place, action=a),
-        )
-        for a in chosen
-    ]
-
-
-def _of_record(view: StepView, step: Step, words: tuple[str, ...], row: int, token: int) -> list[Alternative]:
-    assert step.top_tokens is not None and step.top_logp is not None
-    revealed = view.updated > 0
-    before, last = np.exp(step.top_logp[:, row, token].astype(float))
-    after, sampled = last if revealed else before, int(step.tokens[row, token])
-    reference = None if step.ref_top_logp is None else np.exp(step.ref_top_logp[row, token].astype(float))
-    return [
-        Alternative(
-            word=token_text(words, a),
-            before=float(before[k]),
-            after=float(after[k]),
-            reference=None if reference is None else float(reference[k]),
-            taken=a == sampled,
-            quantity=Quantity("alternative", passed=step.passes if revealed else 0, row=row, token=token, action=a),
-        )
-        for k, a in enumerate(step.top_tokens[row, token].tolist())
-    ]
 
 
 MARGIN = 8.0

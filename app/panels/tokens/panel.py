@@ -221,20 +221,11 @@ class TokenInspectorPanel(Panel):
             view, step, self.group, self.width(), spacious=height >= (LOW if len(prompts) > 1 else LOWER)
         )
         tint = TINTS[self.tint_name]
-        values = view.step.derived(tint.values)
+        limit, known = view.step.derived(tint.limit), view.step.derived(tint.values) is not None
         rows = self._tinted(view.step, self.group, tint)
         self.grid.show_rows(rows, view.theme, view.scale, place_selected(view))
-        self.legend.show_scale(
-            view.theme,
-            view.scale,
-            tint,
-            view.step.derived(tint.limit),
-            values is not None,
-            left_out=rows.counts is not None,
-        )
-        sentence = " ".join(filter(None, (view.step.assumption, _remark(view.step, self.group))))
-        self.remark_label.setText(sentence)
-        self.remark_label.setVisible(bool(sentence))
+        self.legend.show_scale(view.theme, view.scale, tint, limit, known, left_out=rows.counts is not None)
+        self.remark_label.tell(" ".join(filter(None, (view.step.assumption, _remark(view.step, self.group)))))
         wide = self.width() >= WIDE * view.scale
         least = round((236 if wide else 212) * view.scale)  # a token's terms
         self.detail.setMinimumWidth(least)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
-from PySide6.QtGui import QGuiApplication, QResizeEvent
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QGridLayout, QPushButton, QToolButton, QWidget
 
 from app.boxes import across, down, stacked
@@ -214,11 +214,9 @@ class RewardWeightsPanel(Panel):
     def _why_not(self, view: View, step: Step | None) -> str:
         if not view.run.is_recorded:
             return OF_RUNS
-        return (
-            why_not(step)
-            if step is not None
-            else view.run.why_no_step or tr("Move to a step to change the weights of its rewards.")
-        )
+        if step is not None:
+            return why_not(step)
+        return view.run.why_no_step or tr("Move to a step to change the weights of its rewards.")
 
     def _parts(self, step: Step) -> np.ndarray:
         assert step.reward_parts is not None
@@ -227,8 +225,7 @@ class RewardWeightsPanel(Panel):
             parts[:, place] = scores
         return parts
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
+    def fit(self) -> None:
         self.table.fit_columns(KEPT)
 
     def summary(self, view: View) -> str:
@@ -258,8 +255,7 @@ class RewardWeightsPanel(Panel):
             self.scores[place] = scores_in(text, len(step.rewards))
             self.refusal.hide()
         except GrpoError as error:
-            self.refusal.setText(str(error))
-            self.refusal.show()
+            self.refusal.tell(str(error))
         self.redraw()
 
     @Slot(int)

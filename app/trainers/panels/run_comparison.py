@@ -194,8 +194,7 @@ class RunComparisonPanel(Panel):
         for widget in (self.quantity, self.beside, self.split):
             widget.setVisible(bool(self._choices))
         if not isinstance(run, RecordedRun) or not self._choices:
-            self.sentence.setText(NOT_RECORDED)
-            self.sentence.show()
+            self.sentence.tell(NOT_RECORDED)
             return
         titles = [choice.title for choice in self._choices]
         at = titles.index(self._title) if self._title in titles else 0
@@ -209,8 +208,7 @@ class RunComparisonPanel(Panel):
         self.settings.set_look(view.theme, view.scale)
         self.settings.setVisible(other is not None)
         self.settings.set_rows([] if other is None else settings_that_differ(run, other))
-        self.sentence.setText("" if other is None else parting(run, other))
-        self.sentence.setVisible(other is not None)
+        self.sentence.tell("" if other is None else parting(run, other))
         self.twin.set_summary(self.summary(view))
         self.twin.refresh()
 

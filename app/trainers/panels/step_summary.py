@@ -7,16 +7,15 @@ from typing import Generic, TypeVar
 
 import numpy as np
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QToolButton, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.boxes import across, down, stacked
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
-from app.theme.labels import EmptyLabel, Paragraph, plain_tip
+from app.theme.labels import EmptyLabel, Paragraph
 from app.trainers.recorded_run import RecordedRun
-from app.widgets.calm import CalmBox
+from app.widgets.calm import CalmBox, tool_button
 from app.widgets.panel import Panel
 from app.workspace.step_view import StepView
 from app.workspace.view import View
@@ -161,9 +160,9 @@ class StepSummaryPanel(Panel):
         entries = ((tr("Tokens by {what}").format(what=one.title), name) for name, one in CONTRIBUTIONS.items())
         self.by = CalmBox(tr("What the tokens contribute to"), entries)
         self.by.activated.connect(self.redraw)
-        self.other = QToolButton()
-        self.other.setText(tr("Another loss"))
-        self.other.setToolTip(plain_tip(tr("Ask “What if”: the same batch under another loss.")))
+        self.other = tool_button(
+            tr("Another loss"), tip=tr("Ask “What if”: the same batch under another loss."), quiet=False
+        )
         self.other.clicked.connect(self.what_if_wanted)
         self.empty = EmptyLabel(NONE_YET, margin=16)
         choices = across(self.by, None, self.other, margins=(12, 4, 12, 0))
@@ -192,7 +191,7 @@ class StepSummaryPanel(Panel):
         self.tokens_sentence.setText(" ".join(filter(None, (said, view.step.assumption))))
         self.tokens.set_summary(self.tokens_sentence.text())
         self._mark(view)
-        self._fit()
+        self.fit()
 
     @np.errstate(all="ignore")  # a value that is not finite is a finding
     def _read(self, view: View) -> None:
@@ -218,15 +217,11 @@ class StepSummaryPanel(Panel):
         places = [] if found is None else [*zip(found.rows.tolist(), found.tokens.tolist(), strict=True)]
         self.tokens.select_row(places.index((row, token)) if (row, token) in places else None)
 
-    def _fit(self) -> None:
+    def fit(self) -> None:
         for table, columns in ((self.groups, KEPT_GROUPS), (self.tokens, KEPT_TOKENS)):
             table.end_with_rows()
             table.fit_columns(columns)
         self.groups.setMaximumHeight(min(self.groups.maximumHeight(), round(self.height() * OF_GROUPS)))
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
 
     def summary(self, view: View) -> str:
         if self._groups is None:

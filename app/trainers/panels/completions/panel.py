@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 from PySide6.QtCore import QModelIndex, QSignalBlocker, Qt, Slot
-from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLayout, QLineEdit, QSplitter, QWidget
 
 from app.boxes import across, divided, down, stacked, turn
@@ -172,8 +171,7 @@ class CompletionsPanel(Panel):
             [keys.index(key) for key in ("prompt", *PROMPTS_KEPT) if key in {"prompt", *with_values}]
         )
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
+    def fit(self) -> None:
         self._fit_top(self.workspace.scale)
         self._fit_columns()
 

@@ -91,8 +91,7 @@ class TokenOverviewPanel(Panel):
         self.strips.show_shares(self._shares, borders, tint.signed, view.theme, view.scale, self._selected(view))
         self._write()
         self.legend.show_scale(view.theme, view.scale, tint, limit, values is not None, hatched=False)
-        self.assumption.setText(view.step.assumption)
-        self.assumption.setVisible(bool(view.step.assumption))
+        self.assumption.tell(view.step.assumption)
         self.text.setFont(view.theme.font("mono", view.scale))
         self.whole.setEnabled(self.strips.enlarged)
         self.count.setText(
