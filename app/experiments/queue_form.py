@@ -13,8 +13,7 @@ from app.experiments.computed_on import ComputedOnField
 from app.jobs.computed_on import ComputedOn
 from app.theme.labels import Label, allow, plain_tip
 from app.theme.tokens import Theme
-from app.widgets.calm import CalmBox
-from app.widgets.scale import parsed
+from app.widgets.calm import CalmBox, parsed
 from grpo_core.assignments import described_settings
 from grpo_core.config import About, Settings, language_settings
 from grpo_core.errors import SettingsError

@@ -19,9 +19,8 @@ from PySide6.QtWidgets import (
 
 from app.boxes import across, down, plain_scroll_area
 from app.theme.labels import Label, allow, plain_tip
-from app.widgets.calm import CalmBox, tool_button
+from app.widgets.calm import CalmBox, parsed, tool_button
 from app.widgets.panel import Panel
-from app.widgets.scale import parsed
 from app.workspace.breakpoints import FirstTime
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View

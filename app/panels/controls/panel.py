@@ -17,9 +17,8 @@ from app.panels.controls.recorded import RecordedSettings
 from app.panels.controls.restraints import Restrainable, Restraints, is_restrained
 from app.panels.controls.rows import FurtherSettings, NumberRow, Row, setting_row
 from app.theme.labels import Label, Paragraph, wrapped_tip
-from app.widgets.calm import CalmBox
+from app.widgets.calm import CalmBox, shown
 from app.widgets.panel import Panel
-from app.widgets.scale import shown
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import PRESETS, BanditTask, LanguageTask, Objective, Settings, about, described

@@ -14,8 +14,7 @@ from app.help.hover import explain_on_hover
 from app.panels.controls.kinds import PARTS
 from app.theme.file_dialogs import file_to_open
 from app.theme.labels import Label, Paragraph
-from app.widgets.calm import CalmBox, CalmSlider, tool_button
-from app.widgets.scale import SliderScale, parsed, shown
+from app.widgets.calm import CalmBox, CalmSlider, SliderScale, parsed, shown, tool_button
 from grpo_core.config import About, about, described
 from grpo_core.config.value_names import headed
 from grpo_core.errors import SettingsError

@@ -15,8 +15,7 @@ from app.panels.controls.rows import Row, row_for
 from app.panels.what_if.question import AS_IT_RAN
 from app.theme.labels import Label, plain_tip, wrapped_tip
 from app.token_grid.tints import TINTS
-from app.widgets.calm import CalmBox, choice_box, toggle
-from app.widgets.scale import shown
+from app.widgets.calm import CalmBox, choice_box, shown, toggle
 from grpo_core.config import PRESETS, Settings
 from grpo_core.config.settings import described_at
 from grpo_core.errors import SettingsError

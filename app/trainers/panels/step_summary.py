@@ -48,7 +48,7 @@ TOKENS = (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Listed(Generic[T]):
-    """What a table lists, as it was found and as rows with the columns of the table, and the sentence above it."""
+    """The content of a table, as it was found and as rows with its columns, and the sentence above it."""
 
     found: T
     sentence: str
