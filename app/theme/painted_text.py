@@ -8,10 +8,11 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QTextLayout, QTextOption
+from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPaintEvent, QPen, QTextLayout, QTextOption
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.theme.labels import Label, plain_tip
+from app.theme.painting import TOP_LEFT, frame, painter_of, write
 from app.theme.tokens import Theme
 
 
@@ -77,13 +78,11 @@ class PaintedText(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         if self._look is None or not self._text:
             return
-        painter = QPainter(self)
-        painter.setPen(self._look[0].ink(self._colour))
-        painter.setFont(self.font())
+        painter, ink = painter_of(self, smooth=False), self._look[0].ink(self._colour)
         metrics = QFontMetricsF(self.font())
         for n, line in enumerate(self._broken()):
             box = QRectF(0, n * metrics.lineSpacing(), self.width(), metrics.height())
-            painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, line)
+            write(painter, box, line, self.font(), ink, TOP_LEFT)
 
     def _broken(self) -> list[str]:
         lines = self._lines_of(self._text)
@@ -147,9 +146,8 @@ class Sourced(Base):
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
         if self.hasFocus():
-            painter = QPainter(self)
-            painter.setPen(QPen(self.palette().windowText().color(), 2))
-            painter.drawRect(self.rect().adjusted(1, 1, -1, -1))
+            ring = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+            frame(painter_of(self, smooth=False), ring, QPen(self.palette().windowText().color(), 2))
 
 
 class SourcedLabel(Sourced, Label):
