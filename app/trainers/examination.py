@@ -62,9 +62,7 @@ class Examination(QObject):
         self.run = ""
         self.seconds = self.ended_at = self._begun = 0.0
         self._results: dict[str, Result] = {}
-        self._runner = Runner(self)
-        self._runner.arrived.connect(self._on_arrived)
-        self._runner.ended.connect(self._on_ended)
+        self._runner = Runner(self, self._on_arrived, self._on_ended)
 
     @property
     def busy(self) -> bool:

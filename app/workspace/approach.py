@@ -34,9 +34,7 @@ class Approach(QObject):
         super().__init__(parent)
         self.run: RunHandle | None = None
         self.goal: Cursor | None = None
-        self._runner = Runner(self)
-        self._runner.arrived.connect(self._on_prepared)
-        self._runner.ended.connect(self._on_ended)
+        self._runner = Runner(self, self._on_prepared, self._on_ended)
         self._reads: RunHandle | None = None
 
     @property

@@ -100,7 +100,7 @@ class RunHandle:
         """Open a run from its file. A run can be opened in one thread and then used in another.
 
         Args:
-            poll: called before each series, and told how many have been read.
+            poll: called before each series with the fraction that has been read.
 
         Raises:
             RunFileError: the file cannot be read; the message says why.
@@ -315,8 +315,7 @@ def _all_series(reader: RunReader, poll: Poll | None) -> dict[str, np.ndarray]:
     series = dict.fromkeys(METRICS, np.broadcast_to(np.nan, max(reader.last, 0)))
     for place, name in enumerate(names):
         if poll is not None:
-            poll()
-            poll.tell(place / len(names))
+            poll(place / len(names))
         series[name] = reader.series(name)
     return series
 

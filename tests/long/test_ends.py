@@ -74,7 +74,7 @@ PROMPTS = """from grpo_core.lm.kept_prompts import read_ahead
         (home / "mine.csv").write_text("prompt,answer\\n" + "".join(f'{n}+3*4=,"{pattern}"\\n' for n in range(1, 9)))
         own = language_settings().replace(
             {"task.problem": "own", "task.file": str(home / "mine.csv"), "task.checker": "regex"})
-        read_ahead(own, lambda: False)
+        read_ahead(own, lambda: None)
         self.run_manager.new_run(own)
         self.player.run()"""
 QUEUE = """from grpo_core.queue.queue import planned

@@ -72,11 +72,8 @@ class RecordedFollower(QObject):
         self._stamp: int | None = None
         self._planned = self._done = 0
         self._stopped = False
-        self._runner, self._looks = Runner(self), Runner(self)
-        self._runner.arrived.connect(self._on_rows)
-        self._runner.ended.connect(self._on_computed)
-        self._looks.arrived.connect(self._on_looked)
-        self._looks.ended.connect(self._on_look_ended)
+        self._runner = Runner(self, self._on_rows, self._on_computed)
+        self._looks = Runner(self, self._on_looked, self._on_look_ended)
         self._timer = Timer(self, self.look, SOON_MS)
 
     @property
