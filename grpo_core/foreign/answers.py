@@ -24,7 +24,7 @@ from grpo_core.errors import GrpoError, RunFileError, shortened
 from grpo_core.foreign import formats, walls
 from grpo_core.foreign.formats import refreshed
 from grpo_core.foreign.probes import probe
-from grpo_core.foreign.recording import Completions, Report, Source, Texts
+from grpo_core.foreign.recording import Completions, Report, Source
 from grpo_core.foreign.replies import yielded_by
 from grpo_core.lm.patterns import matcher
 from grpo_core.packing import Tree, packed, unpacked
@@ -149,7 +149,6 @@ READ: dict[str, tuple[Any, Callable[..., object]]] = {
     "vocabulary": (tuple[str, ...], lambda source: tuple(source.vocabulary)),
     "notes": (tuple[str, ...], lambda source: tuple(source.notes)[:MOST_NOTES]),
     "step": (Step, lambda source, position: source.step(position)),
-    "texts": (Texts, lambda source, position: source.texts(position)),
     "completions": (Completions, lambda source, position: source.completions(position)),
     "measured": (tuple[Completions | None, Step | None], lambda source, position: source.measured(position)),
     "reports": (list[Report], lambda source, position: list(source.reports(position))),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
-from grpo_core.learners import Earlier, folder_models, leading_to, origin
+from grpo_core.learners import Earlier, leading_to, origin
 from grpo_core.questions import AnyAnswer, AnyQuestion, FirstAnswers, FixedAnswers
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
@@ -52,6 +52,7 @@ class AnsweringLearner:
         Raises:
             GrpoError: it cannot be answered; the message says why.
         """
+        of_folder: Any = self._learner  # if the model comes from a folder (grpo_core.learners.FolderModels)
         if isinstance(question, FirstAnswers):
             if step is not None:
                 raise GrpoError(
@@ -64,11 +65,13 @@ class AnsweringLearner:
                 raise GrpoError(tr("The run already has an update; the time each update took is recorded with it."))
             if not self.settings.model.folder:
                 raise GrpoError(tr("Update times are measured only for models from folders."))
-            return folder_models().update_time(self._learner)
+            time: AnyAnswer = of_folder.update_time()
+            return time
         assert step is not None
         before = leading_to(earlier(step.step - 1), earlier) if step.step > 1 else []
         if step.settings.model.folder:
-            return folder_models().answered(self._learner, origin(step.settings), question, step, before)
+            answer: AnyAnswer = of_folder.answered(origin(step.settings), question, step, before)
+            return answer
         return self._answering(question, step, before, self._cancelled)
 
 

@@ -12,9 +12,6 @@ from grpo_core.child.answering import Answer
 from grpo_core.foreign.formats import Formats
 from grpo_core.foreign.recording import Source
 from grpo_core.learners import FolderModels
-from grpo_core.questions import AnyAnswer, AnyQuestion, Question, Replay
-from grpo_core.record import Origin, Step
-from grpo_core.update_time import UpdateTime
 
 if TYPE_CHECKING:
     from grpo_core.commands.train_command import Start
@@ -24,11 +21,11 @@ if TYPE_CHECKING:
 
 
 def commands() -> tuple[Callable[[Callable[..., Any]], None], ...]:
-    from grpo_core.trainers.commands import examining, import_command, model_options, watch_command
+    from grpo_core.trainers.commands import examining, model_options, watch_command
 
     return (
         model_options.add_script_command,
-        import_command.add_command,
+        examining.add_import,
         examining.add_audit,
         examining.add_diagnose,
         examining.add_ask,
@@ -87,8 +84,6 @@ def models() -> FolderModels:
     return FolderModels(
         origin=origin,
         learner=_learner,
-        answered=_answered,
-        update_time=_update_time,
         summary=model_summary,
         brief=in_fewer_words,
     )
@@ -109,7 +104,7 @@ def requests() -> dict[str, Answer]:
 
 
 def packed() -> dict[str, type]:
-    from grpo_core.foreign.recording import Completions, Report, Texts
+    from grpo_core.foreign.recording import Completions, Report
     from grpo_core.foreign.trajectory import ToolCall, Trajectory, Turn
     from grpo_core.trainers.audit.put_right import Moved, PutRight
     from grpo_core.trainers.claims import advice, faults, findings, group_size, measured, put_right
@@ -142,7 +137,6 @@ def packed() -> dict[str, type]:
         "model": ModelFiles,
         "not looked at": NotLookedAt,
         "report": Report,
-        "texts": Texts,
         "tool call": ToolCall,
         "trajectory": Trajectory,
         "turn": Turn,
@@ -184,20 +178,3 @@ def _learner() -> Callable[..., PolicyLearner[Any]]:
     from grpo_core.trainers.hf.learner import FolderLearner
 
     return FolderLearner
-
-
-def _answered(
-    learner: PolicyLearner[Any], origin: Origin, question: AnyQuestion, step: Step, history: Sequence[Step]
-) -> AnyAnswer:
-    from grpo_core.trainers.hf.answers import answered
-    from grpo_core.trainers.hf.learner import FolderLearner
-
-    assert isinstance(learner, FolderLearner) and isinstance(question, Question | Replay)
-    return answered(learner, origin, question, step, history)
-
-
-def _update_time(learner: PolicyLearner[Any]) -> UpdateTime:
-    from grpo_core.trainers.hf.learner import FolderLearner
-
-    assert isinstance(learner, FolderLearner)
-    return learner.update_time()

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QStackedLayout, QToolButton, QWidget
+from PySide6.QtWidgets import QWidget
 
-from app.boxes import across, down
+from app.boxes import across, down, stacked
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
-from app.theme.labels import EmptyLabel, Paragraph, plain_tip
+from app.theme.labels import EmptyLabel, Paragraph
 from app.trainers.recorded_run import RecordedRun
-from app.widgets.calm import CalmBox
+from app.widgets.calm import CalmBox, tool_button
 from app.widgets.panel import Panel
 from app.workspace.step_view import StepView
 from app.workspace.view import View
@@ -26,6 +26,7 @@ from grpo_core.leading import CONTRIBUTIONS, Group, Leading, groups_of, leading,
 from grpo_core.text import tr
 from grpo_core.texts import question_text
 
+T = TypeVar("T")
 PREVIEW = 80
 """Maximum number of characters of a prompt shown in the table."""
 
@@ -46,22 +47,16 @@ TOKENS = (
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Summary:
-    """The groups of an update.
+class Listed(Generic[T]):
+    """The content of a table, as it was found and as rows with its columns, and the sentence above it."""
 
-    Attributes:
-        groups: those without a signal first.
-        groups_sentence: a sentence on how many groups have no signal.
-        group_rows: rows with the columns of :data:`GROUPS`.
-    """
-
-    groups: tuple[Group, ...]
-    groups_sentence: str
-    group_rows: list[list[object]]
+    found: T
+    sentence: str
+    rows: list[list[object]]
 
 
-def summary_of(view: View) -> Summary | None:
-    """Return the groups of the update shown, or None if no groups are recorded.
+def summary_of(view: View) -> Listed[list[Group]] | None:
+    """Return the groups of the update shown, those without a signal first, or None if no groups are recorded.
 
     Raises:
         RunFileError: a recorded run cannot be read.
@@ -89,7 +84,7 @@ def summary_of(view: View) -> Summary | None:
         ]
         for one in groups
     ]
-    return Summary(groups=tuple(groups), groups_sentence=of_groups(groups).words(), group_rows=rows)
+    return Listed(found=groups, sentence=of_groups(groups).words(), rows=rows)
 
 
 def _ends(group: Group) -> str:
@@ -104,22 +99,7 @@ def _short(reward: float) -> str:
     return shown(reward, 0 if reward.is_integer() else 3)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class TokenSummary:
-    """The leading tokens of a pass.
-
-    Attributes:
-        found: their positions and contributions.
-        sentence: a sentence on their share of the total.
-        rows: rows with the columns of :data:`TOKENS`.
-    """
-
-    found: Leading
-    sentence: str
-    rows: list[list[object]]
-
-
-def tokens_of(view: StepView, name: str) -> TokenSummary | None:
+def tokens_of(view: StepView, name: str) -> Listed[Leading] | None:
     """Return the tokens of the pass shown that contribute most to ``name``, or None if the record lacks it.
 
     ``name`` is a key of :data:`~grpo_core.leading.CONTRIBUTIONS`.
@@ -137,7 +117,7 @@ def tokens_of(view: StepView, name: str) -> TokenSummary | None:
         number = int(step.tokens[row, token])
         text = words[number] if 0 <= number < len(words) else "?"
         rows.append([int(row) + 1, int(token) + 1, float(value), f"{share:.1%}", text])
-    return TokenSummary(found=found, sentence=of_leading(name, found).words(), rows=rows)
+    return Listed(found=found, sentence=of_leading(name, found).words(), rows=rows)
 
 
 NONE_YET = tr("The groups of an update and its leading tokens appear here. Press Step to compute one.")
@@ -165,8 +145,8 @@ class StepSummaryPanel(Panel):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self._key: tuple[object, ...] = ()
-        self._summary: Summary | None = None
-        self._tokens: TokenSummary | None = None
+        self._groups: Listed[list[Group]] | None = None
+        self._tokens: Listed[Leading] | None = None
         self._unreadable = ""
         self.groups_sentence, self.tokens_sentence = Paragraph(), Paragraph()
         self.groups = TableTwin(GROUPS, tr("Groups; Return shows the first completion"))
@@ -177,32 +157,17 @@ class StepSummaryPanel(Panel):
         self.tokens.activated_cell.connect(self._on_token)
         for table in (self.groups, self.tokens):
             table.horizontalHeader().setStretchLastSection(True)
-        self.by = CalmBox()
-        self.by.setAccessibleName(tr("What the tokens contribute to"))
-        for name, one in CONTRIBUTIONS.items():
-            self.by.addItem(tr("Tokens by {what}").format(what=one.title), name)
+        entries = ((tr("Tokens by {what}").format(what=one.title), name) for name, one in CONTRIBUTIONS.items())
+        self.by = CalmBox(tr("What the tokens contribute to"), entries)
         self.by.activated.connect(self.redraw)
-        self.other = QToolButton()
-        self.other.setText(tr("Another loss"))
-        self.other.setToolTip(plain_tip(tr("Ask “What if”: the same batch under another loss.")))
+        self.other = tool_button(
+            tr("Another loss"), tip=tr("Ask “What if”: the same batch under another loss."), quiet=False
+        )
         self.other.clicked.connect(self.what_if_wanted)
         self.empty = EmptyLabel(NONE_YET, margin=16)
         choices = across(self.by, None, self.other, margins=(12, 4, 12, 0))
-        whole = QWidget()
-        down(
-            self.groups_sentence,
-            self.groups,
-            choices,
-            self.tokens_sentence,
-            (self.tokens, 1000),
-            None,
-            on=whole,
-            margins=(0, 6, 0, 0),
-            spacing=4,
-        )
-        self._stack = QStackedLayout(self)
-        self._stack.addWidget(whole)
-        self._stack.addWidget(self.empty)
+        parts = (self.groups_sentence, self.groups, choices, self.tokens_sentence, (self.tokens, 1000), None)
+        self._stack = stacked(down(*parts, margins=(0, 6, 0, 0), spacing=4), self.empty, on=self)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
@@ -211,30 +176,30 @@ class StepSummaryPanel(Panel):
         if key != self._key:
             self._key = key
             self._read(view)
-        self._stack.setCurrentIndex(0 if self._summary is not None else 1)
+        self._stack.setCurrentIndex(0 if self._groups is not None else 1)
         self.empty.setText(self._unreadable or (NONE_RECORDED if view.run.is_recorded else NONE_YET))
-        if self._summary is None:
+        if self._groups is None:
             return
         for table in (self.groups, self.tokens):
             table.set_look(view.theme, view.scale)
-        self.groups_sentence.setText(self._summary.groups_sentence)
-        self.groups.set_rows(self._summary.group_rows)
-        self.groups.set_summary(self._summary.groups_sentence)
+        self.groups_sentence.setText(self._groups.sentence)
+        self.groups.set_rows(self._groups.rows)
+        self.groups.set_summary(self._groups.sentence)
         self.tokens.set_rows([] if self._tokens is None else self._tokens.rows)
         self.tokens.setVisible(self._tokens is not None and bool(self._tokens.rows))
         said = self._unreadable if self._tokens is None else self._tokens.sentence
         self.tokens_sentence.setText(" ".join(filter(None, (said, view.step.assumption))))
         self.tokens.set_summary(self.tokens_sentence.text())
         self._mark(view)
-        self._fit()
+        self.fit()
 
     @np.errstate(all="ignore")  # a value that is not finite is a finding
     def _read(self, view: View) -> None:
         self._tokens, self._unreadable = None, ""
         try:
-            self._summary = summary_of(view)
+            self._groups = summary_of(view)
         except RunFileError as error:
-            self._summary, self._unreadable = None, str(error)
+            self._groups, self._unreadable = None, str(error)
             return
         try:
             self._tokens = tokens_of(view.step, str(self.by.currentData()))
@@ -246,34 +211,30 @@ class StepSummaryPanel(Panel):
 
     def _mark(self, view: View) -> None:
         row, token = view.selection.row, view.selection.token
-        groups = () if self._summary is None else self._summary.groups
+        groups = [] if self._groups is None else self._groups.found
         self.groups.select_row(next((n for n, one in enumerate(groups) if row is not None and row in one.rows), None))
         found = None if self._tokens is None else self._tokens.found
         places = [] if found is None else [*zip(found.rows.tolist(), found.tokens.tolist(), strict=True)]
         self.tokens.select_row(places.index((row, token)) if (row, token) in places else None)
 
-    def _fit(self) -> None:
+    def fit(self) -> None:
         for table, columns in ((self.groups, KEPT_GROUPS), (self.tokens, KEPT_TOKENS)):
             table.end_with_rows()
             table.fit_columns(columns)
         self.groups.setMaximumHeight(min(self.groups.maximumHeight(), round(self.height() * OF_GROUPS)))
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
-
     def summary(self, view: View) -> str:
-        if self._summary is None:
+        if self._groups is None:
             return self.empty.text()
-        return f"{self._summary.groups_sentence} {self.tokens_sentence.text()}".strip()
+        return f"{self._groups.sentence} {self.tokens_sentence.text()}".strip()
 
     # -- input -------------------------------------------------------------------------------------------------------
 
     @Slot(int)
     @Slot(int, str)
     def _on_group(self, place: int, key: str = "") -> None:
-        if self._summary is not None and 0 <= place < len(self._summary.groups):
-            self.workspace.select_token(int(self._summary.groups[place].rows[0]), 0)
+        if self._groups is not None and 0 <= place < len(self._groups.found):
+            self.workspace.select_token(int(self._groups.found[place].rows[0]), 0)
             self.completion_wanted.emit()
 
     @Slot(int)

@@ -2,46 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import torch
 
 from grpo_core.lm import rewards
-from grpo_core.lm.answers import asked, replayed
-from grpo_core.questions import Answer, Question, Replay, Replayed
+from grpo_core.lm.answers import asked
+from grpo_core.questions import Answer, Question
 from grpo_core.record import Origin, Step
 from grpo_core.texts import question_text
-from grpo_core.trainers.hf.learner import FolderLearner
+from grpo_core.trainers.hf.folder_policy import FolderPolicy
 from grpo_core.trainers.hf.measuring import LIKELIEST
 from grpo_core.trainers.hf.scoring import distributions
 
 
-def answered(
-    learner: FolderLearner, origin: Origin, question: Question | Replay, step: Step, history: Sequence[Step]
-) -> Answer | Replayed:
-    """Answer a question about ``step``. The learner is restored to its previous state afterwards.
-
-    Args:
-        history: the consecutive updates that end with the one before ``step``.
-
-    Raises:
-        GrpoError: the question cannot be answered; the message says why.
-    """
-    with learner.standing_before(step, history):
-        if isinstance(question, Replay):
-            return replayed(learner, question, step)
-        return scored(learner, origin, question, step)
-
-
-def scored(learner: FolderLearner, origin: Origin, question: Question, step: Step) -> Answer:
-    """Score a completion under the policy of ``learner``, which is in the state before ``step``, and under its
-    reference.
+def scored(policy: FolderPolicy, origin: Origin, question: Question, step: Step) -> Answer:
+    """Score a completion under a policy in the state before ``step``, and under its reference.
 
     Raises:
         GrpoError: the completion is empty or too long, or the prompt is unknown.
     """
-    settings, policy = step.settings, learner.policy
+    settings = step.settings
     prompt_tokens, tokens = asked(question, step, policy.completion)
     source = rewards.PromptSource(settings.language, None)
     prompt = source.prompt(question_text(step, question.group, origin))

@@ -9,11 +9,14 @@ from contextlib import contextmanager
 
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
+from grpo_core.lm.answers import replayed
 from grpo_core.lm.learner import PolicyLearner
 from grpo_core.lm.trained_weights import Kept
-from grpo_core.record import Step
+from grpo_core.questions import Answer, Question, Replay, Replayed
+from grpo_core.record import Origin, Step
 from grpo_core.snapshot_file import holds_weights
 from grpo_core.text import tr
+from grpo_core.trainers.hf.answers import scored
 from grpo_core.trainers.hf.folder_policy import FolderPolicy
 from grpo_core.trainers.hf.probe import probe
 from grpo_core.update_time import UpdateTime
@@ -61,6 +64,22 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
         """
         with self._autocast():
             return dataclasses.replace(probe(self.policy, self._settings, self._ask), loading=self._loading)
+
+    def answered(
+        self, origin: Origin, question: Question | Replay, step: Step, history: Sequence[Step]
+    ) -> Answer | Replayed:
+        """Answer a question about ``step``. The learner is restored to its previous state afterwards.
+
+        Args:
+            history: the consecutive updates that end with the one before ``step``.
+
+        Raises:
+            GrpoError: the question cannot be answered; the message says why.
+        """
+        with self.standing_before(step, history):
+            if isinstance(question, Replay):
+                return replayed(self, question, step)
+            return scored(self.policy, origin, question, step)
 
     @contextmanager
     def standing_before(self, step: Step, history: Sequence[Step]) -> Iterator[None]:
