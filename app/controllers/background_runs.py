@@ -35,7 +35,7 @@ class BackgroundRunsController(QObject):
         super().__init__(program)
         self._window, self._messages = program.window, program.messages
         self._folder = program.paths.data / "queues"
-        self.background = BackgroundQueue(program.workspace.computed_on, self)
+        self.background = BackgroundQueue(program.workspace.jobs, self)
         self._search = Runner(self, self._on_unfinished)
         self.background.finished.connect(self._on_finished)
         self.background.failed.connect(self._on_failed)

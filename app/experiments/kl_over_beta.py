@@ -6,6 +6,7 @@ for their middle half. Any other setting can be swept in the same way, and so ca
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -183,21 +184,22 @@ class KlOverBetaPanel(Panel):
         if not self._begun and not language:
             self.sweep()
         results, choices, views, selection = self.controller.results, self.choices, self.views, self.selection
-        over = results.sweep.over if results is not None else choices.choice.over
         if results is None:
-            marks = [*(choices.choice.over.values if language and over.path == BETA else ())]
+            coming = choices.choice.over
+            marks = [*(coming.values if language and coming.path == BETA else ())]
             marks += [] if self.real is None else self.real.values(BETA)
-            selection.grid = grid_of_run(view.run, view.next_settings.objective.beta, marks)
+            values = grid_of_run(view.run, view.next_settings.objective.beta, marks)
+            selection.over = replace(coming, values=values)
+        over = selection.over
         stale = self._stale()
         views.choose(choices.view_wanted, choices.measure_wanted, tables=choices.table.isChecked())
         views.set_stale(bool(stale), bool(stale) or selection.late)
         views.describe(self.summary(view), swept=results is not None, trained=view.head > 0)
         state = SweepState(
             results=results,
-            grid=selection.grid,
+            over=over,
             x=selection.x,
             row=selection.row,
-            over=over,
             own=own_run(view.run, view.cursor.step, None if over.path == ESTIMATOR else over.path),
             runs=selection.shown if results is not None else None,
             real=self.real,
@@ -205,7 +207,7 @@ class KlOverBetaPanel(Panel):
         views.draw(state, over.title, view.theme, view.scale)
         choices.real.setText(ADD if self.real is None else REMOVE)
         choices.set_look(view.theme, view.scale)
-        choices.show_selection(over, selection.grid, selection.x, enabled=results is not None)
+        choices.show_selection(over, selection.x, enabled=results is not None)
         choices.show_progress(self.controller.coming, bool(stale))
         result = "" if results is None or stale else self._headline_of(results)
         self.headline.setFont(view.theme.font("strong", view.scale))
@@ -247,12 +249,7 @@ class KlOverBetaPanel(Panel):
         return "\n".join(part for part in (results.note, self._of_real(), here, last) if part)
 
     def _of_real(self) -> str:
-        return "" if self.real is None else self.real.sentence(self.selection.grid, self._path)
-
-    @property
-    def _path(self) -> str:
-        results = self.controller.results
-        return (results.sweep.over if results is not None else self.choices.choice.over).path
+        return "" if self.real is None else self.real.sentence(self.selection.over)
 
     def summary(self, view: View) -> str:
         own = " ".join(part for part in (self._of_real(), words.of_run(view)) if part)

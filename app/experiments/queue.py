@@ -7,15 +7,14 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, Qt, Signal, Slot
-from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import QPushButton, QStackedLayout, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QPushButton, QStackedLayout, QWidget
 
 from app.boxes import across, down
 from app.experiments.queue_form import QueueForm
 from app.jobs.queue import BackgroundQueue, QueueState
 from app.plotting.numbers import ABSENT
-from app.plotting.table_model import Column
+from app.plotting.table_model import Column, Numbered
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import Label, allow
 from app.widgets.panel import Panel
@@ -33,21 +32,6 @@ MEASURES = (
     ("reward_mean", tr("reward")),
     ("kl", tr("KL")),
 )
-UPDATES = "updates"
-
-
-class Numbered(str):
-    """The text of a cell that is sorted by a number, which can be NaN."""
-
-    number: float
-
-    def __new__(cls, text: str, number: float) -> Numbered:
-        made = super().__new__(cls, text)
-        made.number = number
-        return made
-
-    def __float__(self) -> float:
-        return self.number
 
 
 def columns(queue: Queue) -> list[Column]:
@@ -56,7 +40,7 @@ def columns(queue: Queue) -> list[Column]:
         rule = described_at(path)
         columns.append(Column(path, rule.symbol or rule.title, chars=8, help=f"{rule.title}. {rule.help}", kind="text"))
     columns.append(Column("seed", tr("seed"), chars=4, help=tr("The seed of the run.")))
-    columns.append(Column(UPDATES, tr("updates"), chars=16, kind="text", help=tr("Updates done, and requested.")))
+    columns.append(Column("updates", tr("updates"), chars=16, kind="progress", help=tr("Updates done, and requested.")))
     for name, title in MEASURES:
         help = tr("{title}, as last measured. {help}").format(title=METRICS[name].title, help=METRICS[name].help)
         columns.append(Column(name, title, chars=6.5, unit=METRICS[name].unit, help=help))
@@ -120,32 +104,6 @@ def duration(seconds: float) -> str:
     )
 
 
-class ProgressCell(QStyledItemDelegate):
-    """A cell with text such as “34 / 60” and a bar next to it."""
-
-    def paint(
-        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> None:
-        table = self.parent()
-        assert isinstance(table, TableTwin)
-        table.itemDelegate().paint(painter, option, index)
-        value = table.table.value(index.row(), index.column())
-        assert isinstance(value, Numbered)
-        pad, high = 8 * table.factor, 4 * table.factor
-        words = table.cells.metrics.horizontalAdvance("000 / 000") + 2 * pad
-        area = QRectF(option.rect).adjusted(words, 0, -pad, 0)
-        bar = QRectF(area.left(), area.center().y() - high / 2, area.width(), high)
-        painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(table.theme.colour("border"))
-        painter.drawRoundedRect(bar, high / 2, high / 2)
-        if value.number > 0:
-            painter.setBrush(table.theme.colour("accent"))
-            painter.drawRoundedRect(bar.adjusted(0, 0, bar.width() * (value.number - 1), 0), high / 2, high / 2)
-        painter.restore()
-
-
 EMPTY = tr(
     "Trains the language model at each value of a setting, with each seed, in the background. Choose a "
     "setting and press Start; each run can be opened here as it grows."
@@ -171,13 +129,12 @@ class QueuePanel(Panel):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.background = BackgroundQueue(workspace.computed_on, self)  # an empty one until another is attached
+        self.background = BackgroundQueue(workspace.jobs, self)  # an empty one until another is attached
         self._fresh = False
         self.form = QueueForm(workspace.computed_on)
         self.form.started.connect(self._on_start)
         self.table = TableTwin(title=tr("Runs in the background"))
         self.table.activated_cell.connect(self._on_activated)
-        self._bar = ProgressCell(self.table)
         self.empty = Label(EMPTY, name="muted", wraps=True)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.status = Label(wraps=True)
@@ -230,12 +187,7 @@ class QueuePanel(Panel):
             self._fill(background, background.queue)
 
     def _fill(self, background: BackgroundQueue, queue: Queue) -> None:
-        wanted = columns(queue)
-        self.table.set_columns(wanted)
-        place = next(n for n, column in enumerate(wanted) if column.key == UPDATES)
-        if self.table.itemDelegateForColumn(place) is not self._bar:
-            for n in range(len(wanted)):
-                self.table.setItemDelegateForColumn(n, self._bar if n == place else None)  # type: ignore[arg-type]
+        self.table.set_columns(columns(queue))
         asleep = background.state is not QueueState.WORKING
         self.table.set_rows(
             rows(queue, background.statuses, background.place, background.left_of, asleep, background.elsewhere)

@@ -37,9 +37,8 @@ class Exporter(QObject):
         super().__init__(parent)
         self._workspace, self._controller, self._messages = workspace, controller, messages
         self._target, self._written = Path(), ""
-        self._runner = Runner(self, tr("The work on the file was stopped by an unexpected error."))
-        self._runner.arrived.connect(self._report)
-        self._runner.ended.connect(self._on_ended)
+        self._runner = Runner(self, self._report, self._on_ended)
+        self._runner.failed = tr("The work on the file was stopped by an unexpected error.")
 
     @property
     def busy(self) -> bool:

@@ -38,11 +38,6 @@ class ComputedOn(QObject):
 
         return NEEDED
 
-    @property
-    def cluster(self) -> str | None:
-        """Address of the selected scheduler, None for this machine."""
-        return self._jobs.cluster
-
     def choose(self, *, on_cluster: bool, address: str) -> None:
         if (on_cluster, address) != (self.on_cluster, self.address):
             self.on_cluster, self.address = on_cluster, address

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.clock import Timer
-from app.jobs.computed_on import ComputedOn
+from app.jobs.jobs import Jobs
 from app.jobs.runner import CANCELLED, Poll, Runner
 from grpo_core.errors import GrpoError
 from grpo_core.queue import queue as runs
@@ -59,12 +60,10 @@ class BackgroundQueue(QObject):
     finished = Signal()
     failed = Signal(str)
 
-    def __init__(self, computed_on: ComputedOn, parent: QObject | None = None) -> None:
-        """Create an empty queue. Each time the queue is started, ``computed_on`` determines where its runs are
-        trained.
-        """
+    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
+        """Create an empty queue. Each time it is started, its runs are trained where ``jobs`` are computed."""
         super().__init__(parent)
-        self._computed_on = computed_on
+        self._jobs = jobs
         self.elsewhere = False
         self.state = QueueState.EMPTY
         self.folder: Path | None = None
@@ -125,14 +124,20 @@ class BackgroundQueue(QObject):
         """Continue with the unfinished runs.
 
         Raises:
-            GrpoError: the folder cannot be written.
+            GrpoError: the folder cannot be written, or no process can be started.
         """
+        from app.jobs.job_process import JobProcess
+
         if self._process is not None or self.folder is None or self.queue is None:
             return
         self._runner.close()  # reading a file could be mistaken for another program writing it
         self.queue = runs.begin(self.folder, self.queue)
-        where = self._computed_on.cluster
-        process, asked = _started(), ("queue", str(self.folder))
+        where = self._jobs.cluster
+        lost = tr(
+            "The process for runs in the background has ended unexpectedly ({how}). Every finished update is in the "
+            "runs' files; press Resume to go on."
+        )
+        process, asked = JobProcess(lost, NICE), ("queue", str(self.folder))
         self._process, self._ready, self._cancelling, self.elsewhere = process, False, False, where is not None
         job, *arguments = asked if where is None else ("cluster", where, *asked)
         self._runner.start(lambda poll: process.results(job, arguments, poll))
@@ -176,13 +181,13 @@ class BackgroundQueue(QObject):
     # -- messages from the process, and from the reader of the files -------------------------------------------------
 
     @Slot(object)
-    def _on_message(self, message: tuple[int, runs.RunStatus, float | None] | None) -> None:
-        if message is None:
-            self._ready = True
-        else:
-            place, self.statuses[place], left = message
-            if left is not None:
-                self.place, self.left = place, left
+    def _on_message(self, message: runs.Progress) -> None:
+        place, status, left = message
+        self._ready = True
+        if left is not None:
+            self.place, self.left = place, left
+            status = replace(status, note=status.note or self.statuses[place].note)
+        self.statuses[place] = status
         self.progress.emit()
 
     @Slot(str)
@@ -238,18 +243,3 @@ class BackgroundQueue(QObject):
     def _enter(self, state: QueueState) -> None:
         self.state = state
         self.progress.emit()
-
-
-def _started() -> JobProcess:
-    """Return a process for the queue, which is still starting.
-
-    Raises:
-        GrpoError: it cannot be started.
-    """
-    lost = tr(
-        "The process for runs in the background has ended unexpectedly ({how}). Every finished update is in the "
-        "runs' files; press Resume to go on."
-    )
-    from app.jobs.job_process import JobProcess
-
-    return JobProcess(lost, NICE)

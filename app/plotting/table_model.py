@@ -18,7 +18,7 @@ Rows: TypeAlias = Sequence[Sequence[object]]
 Index: TypeAlias = QModelIndex | QPersistentModelIndex
 SORT_LIMIT = 100_000
 """Maximum number of rows of a table that can be sorted. Sorting more would take too long."""
-WORDS = ("text", "mono", "chip", "line")
+WORDS = ("text", "mono", "chip", "line", "progress")
 LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
@@ -43,6 +43,20 @@ class Marked(str):
         return made
 
 
+class Numbered(str):
+    """The text of a cell that is sorted by a number, which can be NaN."""
+
+    number: float
+
+    def __new__(cls, text: str, number: float) -> Numbered:
+        made = super().__new__(cls, text)
+        made.number = number
+        return made
+
+    def __float__(self) -> float:
+        return self.number
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of a table: its key, its title, and the format of its cells.
@@ -52,7 +66,8 @@ class Column:
         title: the header; a single letter if that is usual notation.
         chars: width in digits.
         kind: "number"; "push" (up or down glyph and colour); "signed" (plus or minus sign and colour); "text"; "mono";
-            "chip" (a small pill, or nothing if the text is empty); "line" (text after a line sample).
+            "chip" (a small pill, or nothing if the text is empty); "line" (text after a line sample); "progress" (text
+            such as “34 / 60” before a bar whose share is the number of a :class:`Numbered`).
         unit: unit, shown in the tooltip.
         help: one sentence for the tooltip of the header.
         meaning: colour of its text, by the theme's name; empty for the usual colour.

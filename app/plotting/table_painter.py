@@ -1,4 +1,4 @@
-"""Painting of a table's cells, column by column: text, numbers, line samples, and chips."""
+"""Painting of a table's cells, column by column: text, numbers, line samples, chips, and progress bars."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QFontMetrics, QPainter, QPen
 
-from app.plotting.table_model import LEFT, RIGHT, WORDS, Marked, TableModel, cell_meaning, cell_text
+from app.plotting.table_model import LEFT, RIGHT, WORDS, Marked, Numbered, TableModel, cell_meaning, cell_text
 from app.theme.tokens import Theme
 
 SAMPLE = 22
@@ -53,7 +53,7 @@ class TablePainter:
         if kind != "chip":
             painter.setFont(self._mono_font if kind == "mono" else self.font)
         before, inked = painter.layoutDirection(), ""
-        if before is not LEFT_TO_RIGHT and kind not in ("text", "chip", "line"):
+        if before is not LEFT_TO_RIGHT and kind not in ("text", "chip", "line", "progress"):
             painter.setLayoutDirection(LEFT_TO_RIGHT)  # the sign is before its number
         for (_, top), value in zip(rows, self._model.values([place for place, _ in rows], column), strict=True):
             text = cell_text(value, what)
@@ -79,6 +79,8 @@ class TablePainter:
                 painter.setPen(self._theme.ink(meaning))
                 inked = meaning
             painter.drawText(inner, align, text)
+            if isinstance(value, Numbered) and kind == "progress":
+                self._paint_progress(painter, inner, value.number)
         if before is not LEFT_TO_RIGHT:
             painter.setLayoutDirection(before)
 
@@ -92,6 +94,20 @@ class TablePainter:
         painter.drawLine(QPointF(left, y), QPointF(left + wide, y))
         gap = wide + 6 * self._factor
         return area.adjusted(0, 0, -gap, 0) if mirrored else area.adjusted(gap, 0, 0, 0)
+
+    def _paint_progress(self, painter: QPainter, area: QRectF, share: float) -> None:
+        """Paint a bar to the right of a text such as “34 / 60”."""
+        high, left = 4 * self._factor, area.left() + self._wide("000 / 000") + 8 * self._factor
+        bar = QRectF(left, area.center().y() - high / 2, area.right() - left, high)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(self._theme.colour("border"))
+        painter.drawRoundedRect(bar, high / 2, high / 2)
+        if share > 0:
+            painter.setBrush(self._theme.colour("accent"))
+            painter.drawRoundedRect(bar.adjusted(0, 0, bar.width() * (share - 1), 0), high / 2, high / 2)
+        painter.restore()
 
     def paint_lines(self, painter: QPainter, areas: Sequence[QRectF], *, chosen: bool) -> None:
         """Paint a hairline below each row, or stronger lines above and below each if they are selected."""

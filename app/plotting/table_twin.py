@@ -5,26 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import (
-    QEvent,
-    QItemSelectionModel,
-    QModelIndex,
-    QPersistentModelIndex,
-    QRect,
-    QRectF,
-    Qt,
-    Signal,
-    Slot,
-)
-from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPaintEvent
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QHeaderView,
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QTableView,
-)
+from PySide6.QtCore import QEvent, QItemSelectionModel, QModelIndex, QRect, QRectF, Qt, Signal, Slot
+from PySide6.QtGui import QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence, QPainter
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
 
 from app.plotting.table_model import Column, Rows, TableModel
 from app.plotting.table_painter import TablePainter
@@ -32,7 +15,6 @@ from app.theme.painted_ahead import PaintedAhead
 from app.theme.styled import Styled
 from grpo_core.text import tr
 
-SELECTED, FOCUSED = QStyle.StateFlag.State_Selected.value, QStyle.StateFlag.State_HasFocus.value
 LARGEST = (1 << 24) - 1
 """Maximum height of a widget in Qt, in pixels."""
 
@@ -61,7 +43,6 @@ class TableTwin(Styled, PaintedAhead, QTableView):
         """Height of the header in the current style. Qt would measure all titles again after each change of a cell."""
         self.table = TableModel(columns, self)
         self.setModel(self.table)
-        self.setItemDelegate(_Cell(self))
         self.setAccessibleName(title)
         self.setShowGrid(False)
         self.setWordWrap(False)
@@ -240,20 +221,10 @@ class TableTwin(Styled, PaintedAhead, QTableView):
                 self.setColumnWidth(n, widths[n] + share)
         return hidden
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        if self.plain:
-            super().paintEvent(event)
-        else:
-            QTableView.paintEvent(self, event)
-
-    def paint_ahead(self) -> None:
-        if self.plain:
-            super().paint_ahead()
-
     def paint(self, painter: QPainter, area: QRect) -> None:
         """Paint all cells in one loop, column by column.
 
-        This takes half the time of a delegate called for each cell.
+        This takes half the time of Qt's delegates, which are called for each cell.
         """
         painter.fillRect(area, self.viewport().palette().color(self.viewport().backgroundRole()))
         count = self.table.rowCount()
@@ -287,12 +258,6 @@ class TableTwin(Styled, PaintedAhead, QTableView):
         if current.isValid() and (self.hasFocus() or self.viewport().hasFocus()):
             self.cells.paint_focus(painter, QRectF(self.visualRect(current)))
 
-    @property
-    def plain(self) -> bool:
-        """Whether no column has a custom delegate, so that all cells can be painted in one loop."""
-        own = type(self.itemDelegate()) is _Cell
-        return own and not any(self.itemDelegateForColumn(n) for n in range(len(self.table.columns)))
-
     # -- input --------------------------------------------------------------------------------------------------------
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -315,27 +280,3 @@ class TableTwin(Styled, PaintedAhead, QTableView):
     def _on_row(self, current: QModelIndex, previous: QModelIndex) -> None:
         if current.isValid() and not self._filling:
             self.selected.emit(self.table.row_at(current.row()))
-
-
-class _Cell(QStyledItemDelegate):
-    """The delegate of ordinary cells in a table that also has custom delegates.
-
-    Without custom delegates, the table paints all cells in one loop instead.
-    """
-
-    def paint(
-        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> None:
-        table = self.parent()
-        assert isinstance(table, TableTwin)
-        state, area = option.state.value, QRectF(option.rect)
-        chosen = bool(state & SELECTED)
-        painter.save()
-        if chosen:
-            painter.fillRect(area, table.theme.faint("text", 0.06))
-        left, width, high = area.left(), area.width(), table.rowHeight(index.row())
-        table.cells.paint_column(painter, index.column(), left, width, high, [(index.row(), area.top())])
-        table.cells.paint_lines(painter, [area], chosen=chosen)
-        if state & FOCUSED:
-            table.cells.paint_focus(painter, area)
-        painter.restore()

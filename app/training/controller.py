@@ -19,16 +19,14 @@ from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.host import commands
 from grpo_core.host.buffer import Buffer, Fresh
-from grpo_core.host.live_run import Learners
 from grpo_core.host.other_python import Pythons
-from grpo_core.host.reports import Failure, Report, State
-from grpo_core.host.run_output import Writers, run_writer
+from grpo_core.host.reports import Report, State
 from grpo_core.progress import Progress
 from grpo_core.questions import AnyQuestion
 from grpo_core.record import Step
 from grpo_core.text import tr
 
-__all__ = ["RUN_LENGTH", "Controller", "Failure", "Fresh", "State"]
+__all__ = ["RUN_LENGTH", "Controller", "Fresh", "State"]
 
 RUN_LENGTH = 200
 """Number of updates after which a run pauses by itself, unless a command sets another number."""
@@ -55,7 +53,7 @@ class Controller(QObject):
 
     Signals:
         state_changed: a :class:`State`; emitted only when the state changes, never for an update.
-        failed: a :class:`Failure`.
+        failed: message that says why a run has stopped, and what to do about it.
         reached: message that names the breakpoint at which the current run has just stopped.
         closed: id of a run whose file has just been closed.
         finished: the worker thread has ended.
@@ -66,7 +64,7 @@ class Controller(QObject):
     """
 
     state_changed = Signal(object)
-    failed = Signal(object)
+    failed = Signal(str)
     reached = Signal(str)
     closed = Signal(str)
     finished = Signal()
@@ -79,15 +77,12 @@ class Controller(QObject):
         self,
         parent: QObject | None = None,
         *,
-        learners: Learners | None = None,
-        writers: Writers = run_writer,
         process: Main | None = None,
         pythons: Pythons | None = None,
     ) -> None:
         """Create a controller whose worker starts with the first run, or with :meth:`warm_up`.
 
         Args:
-            learners: creates the learners of runs that are computed in the worker's thread.
             process: main function of the process that computes runs, :func:`grpo_core.host.process.serve`; None to
                 compute bandits in the worker's thread.
         """
@@ -100,7 +95,7 @@ class Controller(QObject):
         self._progress: Progress | None = None
         self._order = 0
         self._looked: tuple[str, int, int] | None = None
-        host = partial(Host, writers=writers, main=process, learners=learners, pythons=pythons, standing={})
+        host = partial(Host, main=process, pythons=pythons, standing={})
         self.worker = Worker(host, self)
         self.worker.answered.connect(self.answered, Qt.ConnectionType.QueuedConnection)
         self.worker.notified.connect(self.notified, Qt.ConnectionType.QueuedConnection)
@@ -292,7 +287,7 @@ class Controller(QObject):
             self._enter(after(self.state, report.state))
             if report.reached:
                 self.reached.emit(report.reached)
-        if report.failure is not None:
+        if report.failure:
             self.failed.emit(report.failure)
 
     @Slot(str, object)

@@ -39,13 +39,11 @@ from grpo_core.host.commands import (
     Settle,
     Shutdown,
 )
-from grpo_core.host.live_run import Learners
 from grpo_core.host.loop import Loop
 from grpo_core.host.messages import from_command, to_bundle, to_progress, to_report
 from grpo_core.host.other_python import OtherPython, Pythons
 from grpo_core.host.process import serve
 from grpo_core.host.reports import Outlet, Report, State
-from grpo_core.host.run_output import Writers
 from grpo_core.learners import Earlier, Learner, learner, never
 from grpo_core.progress import Progress
 from grpo_core.questions import AnyQuestion, answer_from_json, question_from_json
@@ -76,10 +74,8 @@ class Host:
     def __init__(
         self,
         outlet: HostOutlet,
-        writers: Writers,
         *,
         main: Main | None = serve,
-        learners: Learners | None = None,
         interrupted: Callable[[], bool] = never,
         standing: dict[type[Command], Command] | None = None,
         pythons: Pythons | None = None,
@@ -88,15 +84,13 @@ class Host:
 
         Args:
             main: main function of the process; None to compute bandits in this thread.
-            learners: creates learners in this thread; by default, learners that need no torch, with a process for the
-                others.
             interrupted: whether to cancel an update in this thread.
             standing: the latest commands that set the speed and the breakpoints; the host keeps it up to date.
             pythons: chooses the Python in which the process of a run is started.
         """
         self.devices: tuple[str, ...] = ()
-        self._outlet, self._writers, self._interrupted = outlet, writers, interrupted
-        self._main, self._learners = main, learners
+        self._outlet, self._interrupted = outlet, interrupted
+        self._main = main
         self._deadlines = Deadlines(Phase.HERE if main is None else Phase.ABSENT)
         self._process: ChildProcess | None = None
         self._pythons = Pythons() if pythons is None else pythons
@@ -220,7 +214,7 @@ class Host:
         """
         match command:
             case Begin(settings=settings) if self.phase is Phase.HERE:
-                return settings.is_language and self._learners is None
+                return settings.is_language
             case Begin():
                 return self.phase is Phase.ABSENT
             case Run(run_id=run_id) | OneStep(run_id=run_id) | Ask(run_id=run_id):
@@ -421,7 +415,7 @@ class Host:
         """
         self._loop = self._new_loop(self._order)
         for run_id in [run_id for run_id in self._begins if run_id != self._current or not held_up]:
-            begin, reason = recovered(self._begins[run_id], self._writers)
+            begin, reason = recovered(self._begins[run_id])
             self._begins[run_id] = begin
             told = sentence if reason is None else f"{sentence} {reason}"
             self._refusal = GrpoError(told) if run_id == self._current else Cancelled()
@@ -446,7 +440,7 @@ class Host:
     # -- the loop in this thread -----------------------------------------------------------------------------------
 
     def _new_loop(self, order: int = 0) -> Loop:
-        loop = Loop(self._outlet, self._learner, self._writers, self._interrupted, order)
+        loop = Loop(self._outlet, self._learner, self._interrupted, order)
         if self.is_here:
             loop.obey([*self._standing.values()])
         return loop
@@ -461,8 +455,6 @@ class Host:
         """
         if not self.is_here:
             raise self._refusal
-        if self._learners is not None:
-            return self._learners(settings, resume=resume, earlier=earlier, cancelled=cancelled)
         if settings.is_language:
             raise GrpoError(
                 tr(

@@ -9,11 +9,11 @@ import numpy as np
 from grpo_core.errors import GrpoError
 from grpo_core.host.buffer import NAMES, Bundle
 from grpo_core.host.commands import Begin
-from grpo_core.host.run_output import RunOutput, Writers
+from grpo_core.host.run_output import RunOutput
 from grpo_core.runs.run_file import RunReader
 
 
-def recovered(begin: Begin, writers: Writers) -> tuple[Begin, GrpoError | None]:
+def recovered(begin: Begin) -> tuple[Begin, GrpoError | None]:
     """Return the command that restarts a run after its process has ended, and the error that kept some of its updates
     from being written, or None if all of them are in the file.
 
@@ -23,7 +23,7 @@ def recovered(begin: Begin, writers: Writers) -> tuple[Begin, GrpoError | None]:
     reason: GrpoError | None = None
     try:
         _take_from_file(begin)
-        RunOutput(_standing(begin), writers).close()
+        RunOutput(_standing(begin)).close()
     except GrpoError as error:
         reason = error
     try:

@@ -7,7 +7,7 @@ from collections import Counter
 from PySide6.QtCore import QObject, Slot
 
 from app.clock import now
-from app.training.controller import Controller, Failure, State
+from app.training.controller import Controller, State
 from app.workspace.player import Player
 from app.workspace.run_handle import RunHandle
 from app.workspace.workspace import Workspace
@@ -172,7 +172,7 @@ class Training(QObject):
         if self._workspace.training is not None and self._workspace.training is self._workspace.run:
             self._controller.set_settings(self._workspace.editing.settings)
 
-    @Slot(object)
-    def _on_failed(self, failure: Failure) -> None:
+    @Slot(str)
+    def _on_failed(self, sentence: str) -> None:
         self.take()
-        self._workspace.problem.emit(failure.sentence, "error")
+        self._workspace.problem.emit(sentence, "error")

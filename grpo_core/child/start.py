@@ -60,7 +60,6 @@ class Limits:
 
     Attributes:
         memory: bytes of address space; beyond them Python raises ``MemoryError``.
-        processor: seconds of processor time, after which the system kills the process.
         files: number of open files.
         nice: increment of its niceness, 0 to 19, which gives the window priority.
         encloses: whether it will restrict its own access (:func:`grpo_core.foreign.walls.enclose`), which does not
@@ -72,7 +71,6 @@ class Limits:
     """
 
     memory: int | None = None
-    processor: int | None = None
     files: int | None = None
     nice: int = 0
     encloses: bool = False
@@ -89,14 +87,10 @@ class Limits:
         if self.nice:
             with suppress(OSError):
                 os.nice(self.nice)
-        for kind, most, beyond in (
-            (resource.RLIMIT_AS, self.memory, 0),
-            (resource.RLIMIT_CPU, self.processor, 1),  # SIGXCPU, which says why, and a second later SIGKILL
-            (resource.RLIMIT_NOFILE, self.files, 0),
-        ):
+        for kind, most in ((resource.RLIMIT_AS, self.memory), (resource.RLIMIT_NOFILE, self.files)):
             if most is not None:
                 with suppress(OSError, ValueError):
-                    resource.setrlimit(kind, (most, most + beyond))
+                    resource.setrlimit(kind, (most, most))
 
 
 def preamble() -> str:

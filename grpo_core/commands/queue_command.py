@@ -64,11 +64,14 @@ def _worked(folder: Path, queue: runs.Queue, poll: Callable[[], None], where: st
     before = sum(min(runs.run_status(folder, run).done, queue.updates) for run in queue.runs)
     with tqdm(total=total, initial=before, unit="update", file=sys.stderr, dynamic_ncols=True) as bar:
         try:
-            for progress in _training(folder, poll, where):
-                if progress.note:
-                    bar.write(f"{queue.runs[progress.place].title}: {progress.note}", file=sys.stderr)
-                bar.set_postfix_str(queue.runs[progress.place].title, refresh=False)
-                bar.update(0 if progress.trouble else 1)
+            for place, status, left in _training(folder, poll, where):
+                if left is None:
+                    continue
+                title = queue.runs[place].title
+                if status.note:
+                    bar.write(f"{title}: {status.note}", file=sys.stderr)
+                bar.set_postfix_str(title, refresh=False)
+                bar.update(0 if status.trouble else 1)
         except Cancelled:
             return False
         return True
@@ -78,10 +81,8 @@ def _training(folder: Path, poll: Callable[[], None], where: str | None) -> Iter
     if where is None:
         yield from runs.training(folder, given_up(poll))
         return
-    from grpo_core.jobs.queue_cluster import training
-
     with reached(where, poll) as there:
-        yield from training(there, folder, poll)
+        yield from there.queue(str(folder), poll=poll)
 
 
 def reached(where: str, poll: Callable[[], None]) -> Cluster:
@@ -114,4 +115,4 @@ def write_curves(path: Path, queue: runs.Queue, results: Iterable[runs.Result], 
             place = [result.settings.get(path) for path in queue.axes]
             nothing = np.full(len(next(iter(result.measures.values()))), np.nan)
             for update, values in enumerate(zip(*(result.measures.get(n, nothing) for n in names), strict=True)):
-                writer.writerow((*place, result.seed, update + 1, *(repr(float(value)) for value in values)))
+                writer.writerow((*place, result.settings.seed, update + 1, *(repr(float(value)) for value in values)))

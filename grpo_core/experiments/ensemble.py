@@ -15,7 +15,7 @@ from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.layout import keep_freed_memory, runs_first_view, runs_last_view
 from grpo_core.bandit.simulate import never, start, update
 from grpo_core.bandit.streams import Streams
-from grpo_core.bandit.tasks import Task, task
+from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings, flat
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
@@ -47,15 +47,14 @@ class Gauge:
         measures: every measure by name, (U + 1, R).
 
     Args:
-        work: the task, in which every action has a reward.
+        rewards: reward of every action, (C, A).
         logits: (R, C, A) before the first update, those of the reference.
         temperature: sampling temperature, a number or (R, 1, 1).
         updates: number of updates, U.
     """
 
-    def __init__(self, work: Task, logits: np.ndarray, temperature: float, updates: int) -> None:
-        assert work.action_rewards is not None
-        self.rewards = work.action_rewards
+    def __init__(self, rewards: np.ndarray, logits: np.ndarray, temperature: float, updates: int) -> None:
+        self.rewards = rewards
         self._shape = runs_last_view(logits).shape  # (C, A, R)
         self.reference = policy.log_probs(logits, temperature)
         self.measures = {name: np.zeros((updates + 1, len(logits))) for name in MEASURES}
@@ -186,9 +185,7 @@ class Ensemble:
     @property
     def floor(self) -> float:
         """The lowest expected reward that any policy can have."""
-        rewards = _rewarded(self.settings).action_rewards
-        assert rewards is not None
-        return float(rewards.min(axis=-1).mean())
+        return float(action_rewards(self.settings).min(axis=-1).mean())
 
     @property
     def diverged(self) -> np.ndarray:
@@ -215,8 +212,7 @@ class Ensemble:
     @property
     def stuck_seeds(self) -> np.ndarray:
         """Seeds, boolean (S,), that end undiverged with a likeliest action that is not the best somewhere."""
-        rewards = _rewarded(self.settings).action_rewards
-        assert rewards is not None
+        rewards = action_rewards(self.settings)
         best = rewards >= rewards.max(axis=-1, keepdims=True)  # (C, A)
         chosen = np.take_along_axis(best[None], self.policy.argmax(axis=-1)[..., None], axis=-1)
         return np.asarray((~chosen).any(axis=(1, 2)) & ~self.diverged)
@@ -269,7 +265,7 @@ def ensembles(
     if not seeds:
         raise SettingsError("seeds", None, tr("at least one is needed"))
     for point in points:
-        _rewarded(point)
+        action_rewards(point)
     calls = (_side_by_side(together, tuple(seeds), updates, poll) for together in portions(points, len(seeds)))
     return chain.from_iterable(calls)
 
@@ -294,17 +290,27 @@ def shared(settings: Settings) -> dict[str, Any]:
     return {path: value for path, value in flat(settings).items() if path not in (*SIDE_BY_SIDE, "seed")}
 
 
-def _rewarded(settings: Settings) -> Task:
+def refuse_language(settings: Settings) -> None:
+    """Raise a SettingsError if ``settings`` are those of a language model."""
     if settings.is_language:
         raise SettingsError(
             "task",
             tr("a language model"),
             tr("only the bandit can train runs in parallel; train these runs one by one"),
         )
-    work = task(settings.bandit)
-    if work.action_rewards is None:
+
+
+def action_rewards(settings: Settings) -> np.ndarray:
+    """Return the reward of every action, (C, A).
+
+    Raises:
+        SettingsError: the task has several decisions or is that of a language model.
+    """
+    refuse_language(settings)
+    rewards = task(settings.bandit).action_rewards
+    if rewards is None:
         raise SettingsError("task.landscape", settings.bandit.landscape, tr("choose a task of one decision"))
-    return work
+    return rewards
 
 
 class CommonStreams(Streams):
@@ -347,10 +353,10 @@ def _side_by_side(
     points: list[Settings], seeds: tuple[int, ...], updates: int, poll: Callable[[], None]
 ) -> Iterator[Ensemble]:
     keep_freed_memory()
-    settings, work = columns(points, len(seeds)), _rewarded(points[0])
+    settings, work = columns(points, len(seeds)), task(points[0].bandit)
     streams = CommonStreams(seeds, len(points))
     state = start(work, streams.runs)
-    gauge = Gauge(work, state.logits, settings.learner.temperature, updates)
+    gauge = Gauge(action_rewards(points[0]), state.logits, settings.learner.temperature, updates)
     for _ in range(updates):
         done = update(settings, work, state, streams, poll, reference=gauge.reference)
         gauge.read(done.dist_logp[0], state.logits, done.state.logits)

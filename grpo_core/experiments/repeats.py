@@ -15,6 +15,7 @@ from grpo_core.bandit.simulate import never, updates
 from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
+from grpo_core.experiments.ensemble import refuse_language
 from grpo_core.text import tr
 
 SERIES = ("reward_mean", "max_prob", "kl", "entropy")
@@ -59,12 +60,7 @@ def repeated(
     Raises:
         SettingsError: no seed is given, or the settings are a language model's. Raised before anything is computed.
     """
-    if settings.is_language:
-        raise SettingsError(
-            "task",
-            tr("a language model"),
-            tr("only the bandit can train runs in parallel; train these runs one by one"),
-        )
+    refuse_language(settings)
     if not seeds:
         raise SettingsError("seeds", None, tr("at least one is needed"))
     return _repeated(settings, seeds, count, poll)

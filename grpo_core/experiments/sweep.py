@@ -15,6 +15,7 @@ from grpo_core.baselines import BASELINES
 from grpo_core.config import Settings, described_at
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.errors import SettingsError
+from grpo_core.experiments.ensemble import action_rewards
 from grpo_core.surrogates import SURROGATES, Ratio
 from grpo_core.text import tr
 
@@ -144,12 +145,10 @@ def exponential_tilt(settings: Settings, beta: float) -> np.ndarray:
     Raises:
         SettingsError: β is 0, or the task's rewards are not defined per action.
     """
-    work = task(settings.bandit)
-    if work.action_rewards is None:
-        raise SettingsError("task.landscape", settings.bandit.landscape, tr("choose a task of one decision"))
+    rewards, start = action_rewards(settings), task(settings.bandit).start
     if beta <= 0:
         raise SettingsError("objective.beta", beta, tr("without a KL there is no optimum inside the simplex"))
-    logits = work.start.reshape(work.action_rewards.shape) / settings.learner.temperature + work.action_rewards / beta
+    logits = start.reshape(rewards.shape) / settings.learner.temperature + rewards / beta
     logits = logits - logits.max(axis=-1, keepdims=True)
     return np.asarray(np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True))
 
@@ -157,8 +156,7 @@ def exponential_tilt(settings: Settings, beta: float) -> np.ndarray:
 def tilt_measures(settings: Settings, beta: float) -> dict[str, float]:
     """Return KL(π‖π_ref) in nats and the expected reward of the exponential tilt, averaged over the prompts."""
     best = exponential_tilt(settings, beta)
-    work = task(settings.bandit)
-    start = work.start.reshape(best.shape) / settings.learner.temperature
+    start = task(settings.bandit).start.reshape(best.shape) / settings.learner.temperature
     reference = start - np.log(np.exp(start).sum(axis=-1, keepdims=True))
     divergence = kl.exact(np.log(np.maximum(best, 1e-300)), reference)
-    return {"kl": float(divergence.mean()), "reward": float((best * work.action_rewards).sum(axis=-1).mean())}
+    return {"kl": float(divergence.mean()), "reward": float((best * action_rewards(settings)).sum(axis=-1).mean())}

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
-from grpo_core.learners import Earlier, language_learner, leading_to, origin
-from grpo_core.progress import Progress, unreported
+from grpo_core.learners import Earlier, leading_to, origin
 from grpo_core.questions import AnyAnswer, AnyQuestion, FirstAnswers, FixedAnswers
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
@@ -90,23 +89,6 @@ def devices(settings: Settings, resume: Step | None) -> tuple[str, ...]:
     count = os.cpu_count() or 1
     text = plural("cpu ({cpu_count} core, with NumPy)", "cpu ({cpu_count} cores, with NumPy)", count)
     return (text.format(cpu_count=count),)
-
-
-def answering_learner(
-    settings: Settings,
-    *,
-    resume: Step | None,
-    earlier: Earlier,
-    cancelled: Callable[[], bool],
-    progress: Callable[[Progress], None] = unreported,
-    group: Callable[[], int] = lambda: 0,
-) -> AnsweringLearner:
-    """Create a language model at its start, or at the end of ``resume`` (:func:`grpo_core.learners.learner`).
-
-    ``progress`` receives the progress of a long update, with the completions of ``group`` as they are sampled.
-    """
-    model = language_learner(settings, leading_to(resume, earlier), cancelled, progress, group)
-    return AnsweringLearner(model, cancelled)
 
 
 def continuation_note(learner: PolicyLearner[Any]) -> str:

@@ -12,7 +12,7 @@ from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError, NonFiniteError
 from grpo_core.host.buffer import Buffer
 from grpo_core.host.commands import Begin
-from grpo_core.host.run_output import RunOutput, Writers
+from grpo_core.host.run_output import RunOutput
 from grpo_core.learners import Earlier, Learner
 from grpo_core.metrics import metrics_of
 from grpo_core.questions import AnyAnswer, AnyQuestion, FirstAnswers, Replay
@@ -51,12 +51,12 @@ class LiveRun:
         scalars: the metrics of the last update, None until an update has been computed here.
     """
 
-    def __init__(self, begin: Begin, learners: Learners, writers: Writers, cancelled: Callable[[], bool]) -> None:
+    def __init__(self, begin: Begin, learners: Learners, cancelled: Callable[[], bool]) -> None:
         self.id = begin.run_id
         self._begin = begin
         self.buffer: Buffer = begin.buffer
         self._settings = begin.settings
-        self.output = RunOutput(begin, writers)
+        self.output = RunOutput(begin)
         self._learners, self._cancelled = learners, cancelled
         self._learner: Learner | None = None
         self._last = begin.unwritten[-1] if begin.unwritten else begin.resume

@@ -31,8 +31,7 @@ from grpo_core.host.commands import (
     Shutdown,
 )
 from grpo_core.host.live_run import Learners, LiveRun
-from grpo_core.host.reports import Failure, Outlet, Report, State
-from grpo_core.host.run_output import Writers
+from grpo_core.host.reports import Outlet, Report, State
 from grpo_core.questions import AnyQuestion
 from grpo_core.runs.run_file import RunReader
 from grpo_core.text import tr
@@ -130,9 +129,7 @@ class Loop:
     the loop has :attr:`ended`.
     """
 
-    def __init__(
-        self, outlet: Outlet, learners: Learners, writers: Writers, interrupted: Callable[[], bool], order: int = 0
-    ) -> None:
+    def __init__(self, outlet: Outlet, learners: Learners, interrupted: Callable[[], bool], order: int = 0) -> None:
         """Create a loop without a run.
 
         Args:
@@ -142,7 +139,6 @@ class Loop:
         self.ended = False
         self._outlet = outlet
         self._learners = learners
-        self._writers = writers
         self._interrupted = interrupted
         self._pace = Pace()
         self._live: LiveRun | None = None
@@ -261,7 +257,7 @@ class Loop:
 
     def _begin(self, command: Begin) -> None:
         self.leave()
-        live = self._live = LiveRun(command, self._learners, self._writers, self._interrupted)
+        live = self._live = LiveRun(command, self._learners, self._interrupted)
         self._state = State.PAUSED
         self._outlet.fresh(live.buffer)
         self._breakpoints.watch(live)
@@ -290,7 +286,7 @@ class Loop:
         live, self._live = self._live, None
         self._state = State.IDLE
         if live is not None:
-            failure: Failure | None = None
+            failure = ""
             try:
                 live.output.close()
             except Exception as error:
@@ -314,7 +310,7 @@ class Loop:
                 self._live.output.commit()
             self._report(failure)
 
-    def _report(self, failure: Failure | None = None, closed: str = "", reached: str = "") -> None:
+    def _report(self, failure: str = "", closed: str = "", reached: str = "") -> None:
         run_id = self._live.id if self._live is not None else ""
         report = Report(
             run_id=run_id, order=self._order, state=self._state, failure=failure, closed=closed, reached=reached
@@ -324,22 +320,20 @@ class Loop:
             self._outlet.report(report)
 
 
-def failure_of(live: LiveRun, error: Exception) -> Failure:
-    """Return ``error`` as the failure that stopped ``live``. An unexpected one is logged with its traceback."""
+def failure_of(live: LiveRun, error: Exception) -> str:
+    """Return the message that ``error`` stopped ``live``. An unexpected error is logged with its traceback."""
     if isinstance(error, GrpoError):
-        sentence = str(error)
-    elif is_out_of_memory(error):
-        sentence = tr(
+        return str(error)
+    if is_out_of_memory(error):
+        return tr(
             "The run was stopped after update {head}: memory is short. Every finished update is kept; close other "
             "programs, or choose fewer prompts or a smaller group, and run again."
         ).format(head=live.head)
-    else:
-        logging.getLogger(__name__).error("unexpected error in a run", exc_info=error)
-        sentence = tr(
-            "The run was stopped after update {head} by an unexpected error ({name}: {error}). Every finished update "
-            "is kept; run again, or branch from an earlier update."
-        ).format(head=live.head, name=type(error).__name__, error=error)
-    return Failure(run_id=live.id, sentence=sentence, step=live.head)
+    logging.getLogger(__name__).error("unexpected error in a run", exc_info=error)
+    return tr(
+        "The run was stopped after update {head} by an unexpected error ({name}: {error}). Every finished update "
+        "is kept; run again, or branch from an earlier update."
+    ).format(head=live.head, name=type(error).__name__, error=error)
 
 
 def _unanswered(error: Exception) -> str:

@@ -16,7 +16,7 @@ from grpo_core.config import Settings, settings_from_json
 from grpo_core.host import commands
 from grpo_core.host.buffer import NAMES, Buffer, Bundle, MakeStep
 from grpo_core.host.commands import Begin, Command, Look, RunCommand
-from grpo_core.host.reports import Failure, Report, State
+from grpo_core.host.reports import Report, State
 from grpo_core.progress import Phase, Progress, Written
 from grpo_core.questions import question_from_json
 from grpo_core.record import Step
@@ -120,9 +120,7 @@ def from_report(report: Report) -> Message:
 def to_report(message: Mapping[str, Any]) -> Report:
     """Invert :func:`from_report`."""
     fields = {field.name: message[field.name] for field in dataclasses.fields(Report)}
-    failure = fields["failure"]
-    fields |= {"state": State(fields["state"]), "failure": None if failure is None else Failure(**failure)}
-    return Report(**fields)
+    return Report(**{**fields, "state": State(fields["state"])})
 
 
 def from_progress(run_id: str, progress: Progress) -> Message:

@@ -18,13 +18,11 @@ from grpo_core.child.wire import Message, readable, receive, send
 from grpo_core.config import Settings
 from grpo_core.host.buffer import Buffer
 from grpo_core.host.commands import Begin, Command, Pause
-from grpo_core.host.language import answering_learner, devices
-from grpo_core.host.live_run import Learners
+from grpo_core.host.language import AnsweringLearner, devices
 from grpo_core.host.loop import Loop
 from grpo_core.host.messages import from_bundle, from_progress, from_report, to_command
 from grpo_core.host.reports import Report
-from grpo_core.host.run_output import Writers, run_writer
-from grpo_core.learners import Earlier, Learner, learner
+from grpo_core.learners import Earlier, Learner, language_learner, leading_to, learner
 from grpo_core.progress import Progress
 from grpo_core.questions import AnyAnswer, AnyQuestion
 from grpo_core.record import Step
@@ -34,8 +32,6 @@ if TYPE_CHECKING:
 
 LOOK = 0.002
 """Seconds between two checks of the connection during an update. A check costs a few percent of a pass."""
-
-MakeLearners = Callable[["Outgoing"], Learners]
 
 
 class Outgoing:
@@ -191,14 +187,9 @@ class ProcessLearners:
                 loaded()  # what asks whether to give up has been read
                 return cancelled()
 
-            return answering_learner(
-                settings,
-                resume=resume,
-                earlier=earlier,
-                cancelled=asked,
-                progress=self._outgoing.progress,
-                group=lambda: self._outgoing.group,
-            )
+            history, sent = leading_to(resume, earlier), self._outgoing
+            model = language_learner(settings, history, asked, sent.progress, lambda: sent.group)
+            return AnsweringLearner(model, asked)
 
     @contextmanager
     def _loading(self, name: str, *, model: bool = False) -> Iterator[Callable[[], None]]:
@@ -231,17 +222,12 @@ class _LogMessages(logging.Handler):
         self._outgoing.send({"is": "log", "level": record.levelno, "text": self.format(record)})
 
 
-def serve(connection: Connection, make_learners: MakeLearners = ProcessLearners, writers: Writers = run_writer) -> None:
-    """Run the process until the connection closes.
-
-    Args:
-        make_learners: creates the factory of learners; tests pass learners that misbehave.
-        writers: creates the writers of run files; tests pass writers that fail.
-    """
+def serve(connection: Connection) -> None:
+    """Run the process until the connection closes."""
     outgoing = Outgoing(connection)
     logging.getLogger().addHandler(_LogMessages(outgoing))
     incoming = Incoming(connection, outgoing)
-    loop = Loop(outgoing, make_learners(outgoing), writers, incoming.interrupts)
+    loop = Loop(outgoing, ProcessLearners(outgoing), incoming.interrupts)
     try:
         outgoing.send({"is": "ready"})
         while not loop.ended:

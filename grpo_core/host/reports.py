@@ -37,20 +37,6 @@ class State(Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Failure:
-    """The reason why a run has stopped.
-
-    Attributes:
-        sentence: message that says what went wrong and what to do about it.
-        step: number of the last finished update, from which the run can continue.
-    """
-
-    run_id: str
-    sentence: str
-    step: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class Report:
     """State of the loop.
 
@@ -58,7 +44,7 @@ class Report:
         run_id: id of the run, empty if there is none.
         order: ``order`` of the last command carried out, so that reports overtaken by a newer command are recognized.
         state: IDLE, RUNNING, PAUSED or FAILED.
-        failure: what has just gone wrong, otherwise None.
+        failure: message that says what has just gone wrong and what to do about it, otherwise empty.
         closed: id of the run whose file has just been closed, otherwise empty.
         reached: message that names the breakpoint at which the run has just stopped, otherwise empty.
     """
@@ -66,7 +52,7 @@ class Report:
     run_id: str
     order: int
     state: State
-    failure: Failure | None = None
+    failure: str = ""
     closed: str = ""
     reached: str = ""
 

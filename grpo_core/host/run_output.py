@@ -2,44 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from typing import Protocol
 
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.host.commands import Begin
 from grpo_core.questions import AnyAnswer, AnyQuestion
-from grpo_core.record import Step
 from grpo_core.runs.run_file import RunReader, RunWriter
 from grpo_core.runs.watch import LostFileError
 from grpo_core.runs.writer import LIMIT
 from grpo_core.text import plural
 
-Updates = Sequence[tuple[Step, Mapping[str, float]]]
-"""Finished updates with their metrics, oldest first."""
 
-
-class Writer(Protocol):
-    """Methods of :class:`grpo_core.runs.run_file.RunWriter` that a run in training needs."""
-
-    committed: int
-    full: str | None
-
-    def keep_answer(self, question: AnyQuestion, answer: AnyAnswer) -> None: ...
-    def extend(self, updates: Updates) -> None: ...
-    def commit(self) -> None: ...
-    def close(self) -> None: ...
-
-
-Writers = Callable[[Begin, Settings, bool], Writer]
-"""Function of (the command that began the run, settings of its first update, whether the file is new) that returns a
-writer.
-"""
-
-
-def run_writer(begin: Begin, settings: Settings, new: bool) -> Writer:
-    """Open the writer of a run file.
+def run_writer(begin: Begin, settings: Settings, new: bool) -> RunWriter:
+    """Open the writer of the run file that ``begin`` names. ``settings`` are those of its first update, if it is
+    ``new``.
 
     Raises:
         RunFileError: the file cannot be written, or another window is writing to it.
@@ -64,9 +42,9 @@ class RunOutput:
         begin: names the file, and the buffer that the updates come from.
     """
 
-    def __init__(self, begin: Begin, writers: Writers) -> None:
-        self._begin, self._buffer, self._writers = begin, begin.buffer, writers
-        self._writer: Writer | None = None
+    def __init__(self, begin: Begin) -> None:
+        self._begin, self._buffer = begin, begin.buffer
+        self._writer: RunWriter | None = None
         self._appended = self._buffer.committed  # number of the last update that the writer has taken
 
     @property
@@ -151,10 +129,10 @@ class RunOutput:
                 ).format(lost=lost, name=self._begin.path.name, reason=reason)
             )
 
-    def _opened(self, settings: Settings) -> Writer:
+    def _opened(self, settings: Settings) -> RunWriter:
         if self._writer is None:
             new = self._buffer.committed == self._begin.start and not self._begin.path.exists()
-            writer = self._writers(self._begin, settings, new)
+            writer = run_writer(self._begin, settings, new)
             self._writer = writer
             if not self._buffer.committed <= writer.committed <= self._buffer.head:
                 raise RunFileError(

@@ -14,16 +14,23 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from grpo_core.bandit.simulate import never
 from grpo_core.child.process import ChildProcess
 from grpo_core.child.wire import MalformedError, Message
 from grpo_core.config import Settings
-from grpo_core.errors import GrpoError, shortened
+from grpo_core.errors import GrpoError, RunFileError, shortened
 from grpo_core.experiments.ensemble import Ensemble, portions
+from grpo_core.experiments.race import Digest, raced
 from grpo_core.experiments.repeats import Repeats
-from grpo_core.jobs.cluster_calls import CHECKS, LONGEST_PROBLEM, opened_result, sealed, versions
+from grpo_core.foreign.readers import Readers
+from grpo_core.jobs.cluster_calls import CHECKS, LONGEST_PROBLEM, Ran, opened_result, sealed, unexpected, versions
 from grpo_core.jobs.cluster_client import LIMITS, NEEDED, PAUSE, not_reached, serve
 from grpo_core.jobs.slurm import SlurmJobs, described, submit
+from grpo_core.queue.queue import Planned, Progress, Work, claimed, in_window
+from grpo_core.runs.files import in_use, replacing
+from grpo_core.runs.reader import RunReader
 from grpo_core.text import tr
 
 Key = TypeVar("Key")
@@ -211,6 +218,44 @@ class Cluster(AbstractContextManager["Cluster"]):
         for _, parts in self.answers({self.asked("repeats", settings, tuple(seeds), count): 0}, poll):
             yield from parts
 
+    def race(self, *arguments: Any, poll: Callable[[], None]) -> Iterator[Digest]:
+        """Run a race on the cluster, like :func:`grpo_core.experiments.race.raced`, with the same bits."""
+        return raced(*arguments, poll=poll, train=self.ensembles)
+
+    def queue(self, folder: str, *, poll: Callable[[], None]) -> Iterator[Progress]:
+        """Continue the queue in ``folder`` with all of its runs at once, like :func:`grpo_core.queue.queue.training`.
+
+        A call sends the file of a run and returns one that is longer by a few updates, which replaces it. All finished
+        updates are therefore in the folder, even if the worker, the scheduler or the client fails, and no update is
+        stored twice.
+        """
+        with claimed(Path(folder)) as work:
+            yield from work.before()
+            waiting = {self._asked_run(work, place, work.statuses[place].done): place for place in work.unfinished}
+            for place, answer in self.answers(waiting, poll):
+                run = work.queue.runs[place]
+                path = work.folder / run.file
+                _require_free(path, run)
+                with replacing(path) as temporary:
+                    temporary.write_bytes(answer["file"].tobytes())
+                    _require_own(temporary, run, answer, poll)
+                done = answer["last"]
+                for done, scalars, note in answer["made"]:
+                    yield work.finished(place, done, scalars, note)
+                if answer["trouble"]:
+                    yield work.given_up(place, done, answer["trouble"])
+                elif done < work.queue.updates:
+                    waiting[self._asked_run(work, place, done)] = place
+
+    def _asked_run(self, work: Work, place: int, done: int) -> int:
+        """Submit the next updates of a run, up to its next snapshot, so that nothing is replayed."""
+        run = work.queue.runs[place]
+        path, every = work.folder / run.file, run.settings.model.snapshot_every
+        _require_free(path, run)
+        file = path.read_bytes() if path.exists() else b""
+        until = min((done // every + 1) * every, work.queue.updates)
+        return self.asked("run", run.settings, run.title, until, np.frombuffer(file, np.uint8))
+
 
 def _local(workers: str) -> Any:
     """Start workers on this machine, by default as many as it has processors.
@@ -230,3 +275,24 @@ def _local(workers: str) -> Any:
         )
     except (OSError, ValueError, TimeoutError) as error:
         raise not_reached(f"local:{workers}", error) from None
+
+
+def _require_own(path: Path, run: Planned, answer: Ran, poll: Callable[[], None]) -> None:
+    """Look at a run file from a worker in the process for untrusted files, and require that it holds this run.
+
+    Raises:
+        GrpoError: it is damaged, or it holds another run or other updates than the answer says.
+    """
+    try:
+        Readers(own_process=True).is_converted(path, poll=poll)
+        with RunReader.open(path) as reader:
+            done = answer["made"][-1][0] if answer["made"] else reader.last
+            if (reader.meta.settings, reader.last) != (run.settings, done):
+                raise unexpected(tr("it contains another run, or other updates"))
+    except RunFileError as error:
+        raise unexpected(str(error).replace(path.name, run.file)) from None
+
+
+def _require_free(path: Path, run: Planned) -> None:
+    if path.exists() and in_use(path):
+        raise in_window(run)

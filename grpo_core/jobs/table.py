@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,13 +19,12 @@ from grpo_core.config import Settings, language_settings
 from grpo_core.errors import given_up
 from grpo_core.experiments.ensemble import Ensemble, ensembles
 from grpo_core.experiments.language_ensemble import language_ensembles
-from grpo_core.experiments.race import Digest, raced
+from grpo_core.experiments.race import raced
 from grpo_core.experiments.repeats import repeated
-from grpo_core.jobs import queue_cluster
 from grpo_core.jobs.cluster import Cluster
 from grpo_core.learners import language_learner
 from grpo_core.packing import packed, unpacked
-from grpo_core.queue import queue
+from grpo_core.queue.queue import training
 from grpo_core.record import Step
 from grpo_core.what_if.advice import tried
 
@@ -77,14 +76,8 @@ def ledger(*, poll: Poll) -> Iterator[dict[str, object]]:
 
 
 def queued(folder: str, *, poll: Poll) -> Iterator[object]:
-    """Train the runs of the queue in ``folder`` in this process, and yield its messages
-    (:func:`grpo_core.queue.queue.messages`).
-
-    Raises:
-        Cancelled: raised by ``poll``; finished updates are on disk.
-        GrpoError: as raised by :func:`grpo_core.queue.queue.training`.
-    """
-    return queue.messages(Path(folder), queue.training(Path(folder), given_up(poll)))
+    """Train the runs of the queue in ``folder`` in this process (:func:`grpo_core.queue.queue.training`)."""
+    return training(Path(folder), given_up(poll))
 
 
 def on_cluster(where: str, job: str, *arguments: object, poll: Poll) -> Iterator[object]:
@@ -98,14 +91,6 @@ def on_cluster(where: str, job: str, *arguments: object, poll: Poll) -> Iterator
     """
     with Cluster(where, poll) as there:
         yield from ON_CLUSTERS[job](there, *arguments, poll=poll)
-
-
-def _race_there(there: Cluster, *arguments: Any, poll: Poll) -> Iterator[Digest]:
-    return raced(*arguments, poll=poll, train=there.ensembles)
-
-
-def _queue_there(there: Cluster, folder: str, *, poll: Poll) -> Iterator[object]:
-    return queue.messages(Path(folder), queue_cluster.training(there, Path(folder), poll))
 
 
 JOBS: dict[str, Answer] = {
@@ -122,9 +107,9 @@ JOBS: dict[str, Answer] = {
 
 ON_CLUSTERS: dict[str, Callable[..., Iterator[object]]] = {
     "ensembles": Cluster.ensembles,
-    "race": _race_there,
+    "race": Cluster.race,
     "repeats": Cluster.repeats,
-    "queue": _queue_there,
+    "queue": Cluster.queue,
 }
 """Those that can run on a cluster, by name."""
 

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from grpo_core.errors import NonFiniteError, RunFileError
 from grpo_core.host.language import continuation_note
@@ -39,32 +38,53 @@ from grpo_core.text import tr
 
 __all__ = [
     "Planned", "Progress", "Queue", "Result", "RunStatus",
-    "axis", "begin", "end", "messages", "planned", "read", "results", "run_status", "training", "unfinished",
+    "axis", "begin", "end", "planned", "read", "results", "run_status", "training", "unfinished",
 ]  # fmt: skip # names, several per line
 
 
-class Progress(NamedTuple):
-    """Progress of a queue: one more update, or the early end of a run.
+Progress = tuple[int, RunStatus, float | None]
+"""Index of a run in the queue, its state, and the estimated seconds until the queue is finished, or None before the
+first update.
+"""
 
-    Attributes:
-        place: index of the run in the queue.
-        done: number of finished updates of that run.
-        left: estimated seconds until the queue is finished.
-        trouble: why the run ends here, without another update; empty otherwise.
-        note: on the first update of a resumed run, whether another engine continues it, or how far the replay differs;
-            empty otherwise.
-    """
 
-    place: int
-    done: int
-    scalars: Mapping[str, float]
-    left: float
-    trouble: str = ""
-    note: str = ""
+class Work:
+    """A queue that is being trained: the state of its runs, and the time left at the mean pace so far."""
+
+    def __init__(self, folder: Path, queue: Queue) -> None:
+        self.folder, self.queue = folder, queue
+        self.statuses = [run_status(folder, run) for run in queue.runs]
+        self._left = sum(queue.updates - one.done for one in self.statuses if not one.finished(queue))
+        self._done, self._began = 0, time.monotonic()
+
+    @property
+    def unfinished(self) -> list[int]:
+        """Indexes of the runs that are neither finished nor have ended early."""
+        return [place for place, one in enumerate(self.statuses) if not one.finished(self.queue)]
+
+    def before(self) -> Iterator[Progress]:
+        """Yield the state of each run as found in its file."""
+        return ((place, status, None) for place, status in enumerate(self.statuses))
+
+    def finished(self, place: int, done: int, scalars: Mapping[str, float], note: str) -> Progress:
+        """Record one more update of a run."""
+        self._left, self._done = self._left - 1, self._done + 1
+        return self._now(place, self.statuses[place].after(done, scalars, note=note))
+
+    def given_up(self, place: int, done: int, why: str) -> Progress:
+        """Record the early end of a run after update ``done``, with the reason in a file next to its own."""
+        self._left -= self.queue.updates - done
+        trouble_beside(self.folder / self.queue.runs[place].file).write_text(why, encoding="utf-8")
+        return self._now(place, self.statuses[place].after(done, {}, why))
+
+    def _now(self, place: int, status: RunStatus) -> Progress:
+        self.statuses[place] = status
+        return place, status, max(self._left, 0) * (time.monotonic() - self._began) / max(self._done, 1)
 
 
 def training(folder: Path, cancelled: Callable[[], bool]) -> Iterator[Progress]:
-    """Continue the queue in ``folder`` from its files, and yield after every update.
+    """Continue the queue in ``folder`` from its files. Yield the state of each run, then after every update that of its
+    run.
 
     A run with a non-finite number ends there, with the error message in a file next to its own; the others continue.
 
@@ -76,22 +96,17 @@ def training(folder: Path, cancelled: Callable[[], bool]) -> Iterator[Progress]:
         RunFileError: another process is working on the queue, or a run cannot be written.
         GrpoError: the runs cannot be trained here.
     """
-    queue = read(folder)
-    with claimed(folder):
-        statuses = [run_status(folder, run) for run in queue.runs]
-        pace = Pace(sum(queue.updates - one.done for one in statuses if not one.finished(queue)))
+    with claimed(folder) as work:
+        yield from work.before()
         busy: RunFileError | None = None
-        for place, run in enumerate(queue.runs):
-            if statuses[place].finished(queue):
-                continue
+        for place in work.unfinished:
+            run = work.queue.runs[place]
             path = folder / run.file
             try:
-                for done, scalars, note in trained_until(path, run, queue.updates, cancelled):
-                    yield Progress(place, done, scalars, pace.lap(), note=note)
+                for update in trained_until(path, run, work.queue.updates, cancelled):
+                    yield work.finished(place, *update)
             except NonFiniteError as error:
-                pace.give_up(queue.updates - error.step + 1)
-                trouble_beside(path).write_text(str(error), encoding="utf-8")
-                yield Progress(place, error.step - 1, {}, pace.left, str(error))
+                yield work.given_up(place, error.step - 1, str(error))
             except RunFileError:
                 if not in_use(path):
                     raise
@@ -129,40 +144,10 @@ def trained_until(
                 raise RunFileError(writer.full)
 
 
-def messages(folder: Path, work: Iterator[Progress]) -> Iterator[tuple[int, RunStatus, float | None] | None]:
-    """Yield the index of a run of the queue in ``folder``, its status and the estimated seconds left: for each run
-    without an estimate, then None when ``work`` begins, then for every update of ``work``.
-    """
-    statuses = [run_status(folder, run) for run in read(folder).runs]
-    yield from ((place, status, None) for place, status in enumerate(statuses))
-    yield None
-    for report in work:
-        statuses[report.place] = statuses[report.place].after(report.done, report.scalars, report.trouble, report.note)
-        yield report.place, statuses[report.place], report.left
-
-
-class Pace:
-    """Estimate of the remaining time from the mean pace so far."""
-
-    def __init__(self, updates: int) -> None:
-        self._updates, self._done, self._began = updates, 0, time.monotonic()
-
-    @property
-    def left(self) -> float:
-        return max(self._updates, 0) * (time.monotonic() - self._began) / max(self._done, 1)
-
-    def lap(self) -> float:
-        """Count one finished update. Return the estimated seconds until the last one."""
-        self._updates, self._done = self._updates - 1, self._done + 1
-        return self.left
-
-    def give_up(self, updates: int) -> None:
-        self._updates -= updates
-
-
 @contextmanager
-def claimed(folder: Path) -> Iterator[None]:
-    """Context manager that locks the queue against other processes."""
+def claimed(folder: Path) -> Iterator[Work]:
+    """Context manager that locks the queue in ``folder`` against other processes, and begins the work on it."""
+    queue = read(folder)
     try:
         claim = lock(folder / MANIFEST)
     except RunFileError:
@@ -172,6 +157,6 @@ def claimed(folder: Path) -> Iterator[None]:
             tr("Another program is training the runs of {folder}; wait for it, or stop it first.").format(folder=folder)
         ) from None
     try:
-        yield
+        yield Work(folder, queue)
     finally:
         release(claim)

@@ -211,7 +211,7 @@ class RunStatus:
         done: number of updates in its file.
         last: the last measured value of each series.
         trouble: a message that says why it ended early, or empty.
-        note: a sentence on how it was resumed, or empty; known only while the queue is running.
+        note: a sentence on how it was resumed with its last update, or empty.
     """
 
     done: int = 0
@@ -226,7 +226,7 @@ class RunStatus:
     def after(self, done: int, scalars: Mapping[str, float], trouble: str = "", note: str = "") -> RunStatus:
         """Return the run's state after another update, or after its early end, explained by ``trouble``."""
         known = {name: value for name, value in scalars.items() if value == value}
-        return replace(self, done=done, last={**self.last, **known}, trouble=trouble, note=note or self.note)
+        return replace(self, done=done, last={**self.last, **known}, trouble=trouble, note=note)
 
 
 class Result(NamedTuple):
@@ -237,7 +237,6 @@ class Result(NamedTuple):
     """
 
     settings: Settings
-    seed: int
     measures: dict[str, np.ndarray]
 
 
@@ -284,7 +283,7 @@ def results(folder: Path) -> list[Result]:
             with RunReader.open(path) as reader:
                 measures = {name: reader.series(name) for name in METRICS}
             if len(measures["reward_mean"]):
-                measured.append(Result(run.settings, run.settings.seed, measures))
+                measured.append(Result(run.settings, measures))
     return measured
 
 

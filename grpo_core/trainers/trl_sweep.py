@@ -74,7 +74,7 @@ def collected(folder: Path, opened: Opened) -> Iterator[Result]:
         names = {name: None for row in rows for name in row}
         series = {name: np.array([row.get(name, float("nan")) for row in rows]) for name in names}
         none = False
-        yield Result(run.settings, run.settings.seed, series)
+        yield Result(run.settings, series)
     if none:
         raise RunFileError(
             tr("No run of {folder} has left a trace in {traces} yet; run {script}, which records each of them.").format(

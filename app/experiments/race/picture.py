@@ -11,9 +11,8 @@ from app.experiments.race.looks import look, short
 from app.experiments.race.results import RaceResults
 from app.plotting.axis import Scale
 from app.plotting.line_data import Line, LinePicture
-from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings
-from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.experiments.ensemble import Ensemble, action_rewards
 from grpo_core.experiments.race import OVER_SEEDS
 from grpo_core.text import tr
 
@@ -62,8 +61,7 @@ def scale_of(measure: str, settings: Settings) -> Scale:
     known = MEASURES[measure].scale
     if known is not None:
         return known
-    rewards = task(settings.bandit).action_rewards
-    assert rewards is not None
+    rewards = action_rewards(settings)
     low, high = float(rewards.min(axis=-1).mean()), float(rewards.max(axis=-1).mean())
     return Scale(low=low, high=high) if high > low else Scale()
 

@@ -7,7 +7,7 @@ import dataclasses
 from PySide6.QtCore import QEvent, QPointF, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent
 
-from app.experiments.sweep.plan import GridAxis
+from app.experiments.sweep.plan import BETA, Swept
 from app.experiments.sweep.results import row_line
 from app.plotting.axis import Scale
 from app.plotting.chart import CLICK
@@ -28,6 +28,7 @@ class SweepChart(LineChart):
     Attributes:
         axis: meaning of x: "grid" for positions of the grid; "updates" for training, where clicks and arrow keys
             move the cursor as in other charts; "measure" otherwise.
+        over: the swept setting and its values.
         rows: number of values of the second setting.
         place, row: the position and the row selected by the user.
 
@@ -40,7 +41,7 @@ class SweepChart(LineChart):
     dragged = Signal(float)
 
     def __init__(self, title: str, axis: str) -> None:
-        self.axis, self.grid, self.rows = axis, GridAxis((0,)), 1
+        self.axis, self.over, self.rows = axis, Swept(path=BETA, values=(0,)), 1
         self.place, self.row = 0.0, 0
         self._dragging = False
         super().__init__(title)
@@ -60,7 +61,7 @@ class SweepChart(LineChart):
 
     def _names(self) -> list[tuple[float, str]]:
         """Return the labels of the grid at their positions, laid out for the current width."""
-        return self.grid.labels(self.words.width, self.view_box.width() / (len(self.grid) - 1 + 2 * EDGE))
+        return self.over.labels(self.words.width, self.view_box.width() / (len(self.over) - 1 + 2 * EDGE))
 
     def refresh(self) -> None:
         if self.axis == "grid":
@@ -80,7 +81,7 @@ class SweepChart(LineChart):
                 if gap == gap:
                     near_by.append((gap, place, row))
         if self.axis == "grid":
-            near = None if column is None else self.grid.nearest(column)
+            near = None if column is None else self.over.nearest(column)
             marks = [(gap, row) for gap, place, row in near_by if place == near]
             first = next((row for row in range(self.rows) if self._listed(row)), None)
             if near is None or first is None:
@@ -95,7 +96,7 @@ class SweepChart(LineChart):
 
     def explain_cell(self, row: int, key: str) -> None:
         if self._holds:  # rows are grouped by the second setting, if all of its values are in the table
-            size = len(self.grid)
+            size = len(self.over)
             across = row // size if len(self.picture.table()[1]) >= size * self.rows else self.row
             self.picked.emit(float(row % size), min(across, self.rows - 1))
         super().explain_cell(row, key)
@@ -111,8 +112,8 @@ class SweepChart(LineChart):
         return bool(super().event(event))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        key, last = Qt.Key(event.key()), len(self.grid) - 1
-        fine = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier) and self.grid.numeric
+        key, last = Qt.Key(event.key()), len(self.over) - 1
+        fine = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier) and self.over.numeric
         here = round(self.place / FINE) if fine else round(self.place)
         step = FINE if fine else 1.0
         moves = {Qt.Key.Key_Left: (here - 1) * step, Qt.Key.Key_Right: (here + 1) * step}

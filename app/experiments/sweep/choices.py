@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLineEdit, QProgressBar, QPushButton, QWidget
 from app.boxes import Wrap, across, down, plain_scroll_area
 from app.experiments.computed_on import ComputedOnField, menu_button
 from app.experiments.controller import ExperimentResults
-from app.experiments.sweep.plan import BETA, ESTIMATOR, GridAxis, Swept, choices, name, title_of
+from app.experiments.sweep.plan import BETA, ESTIMATOR, Swept, choices, name, title_of
 from app.experiments.sweep.results import TITLES
 from app.experiments.sweep.views import FINAL, FRONTIER, HEAT, NAMES, SIDE, TRAINING
 from app.jobs.computed_on import ComputedOn
@@ -240,14 +240,14 @@ class SweepChoices(QWidget):
             self.estimators.setChecked(choice.across is not None and choice.across.path == ESTIMATOR)
         self.measure.setVisible(self.view_wanted in (TRAINING, SIDE, HEAT))
 
-    def show_selection(self, over: Swept, grid: GridAxis, x: float, *, enabled: bool) -> None:
+    def show_selection(self, over: Swept, x: float, *, enabled: bool) -> None:
         """Move the slider to position ``x`` and show the value of the setting at that position."""
         with QSignalBlocker(self.slider):
-            self.slider.setRange(0, (len(grid) - 1) * STEPS)
+            self.slider.setRange(0, (len(over) - 1) * STEPS)
             self.slider.setPageStep(STEPS)
-            self.slider.setSingleStep(1 if grid.numeric else STEPS)
+            self.slider.setSingleStep(1 if over.numeric else STEPS)
             self.slider.setValue(round(x * STEPS))
-        value = name(grid.value(x))
+        value = name(over.value(x))
         self.slider.setAccessibleName(tr("{title}, drag to train at other values").format(title=over.title))
         self.slider.setAccessibleDescription(value)
         self.slider.setToolTip(
@@ -256,9 +256,9 @@ class SweepChoices(QWidget):
             )
         )
         allow(self.slider, "" if enabled else tr("Nothing has been swept yet; press Sweep."))
-        self.value_label.setText(over.named(grid.value(x)))
+        self.value_label.setText(over.named(over.value(x)))
         metrics = self.value_label.fontMetrics()
-        widest = max(metrics.horizontalAdvance(over.named(v)) for v in (*grid.values, 0.125))
+        widest = max(metrics.horizontalAdvance(over.named(v)) for v in (*over.values, 0.125))
         self.value_label.setMinimumWidth(widest + 2)
 
     def show_progress(self, coming: ExperimentResults | None, stale: bool) -> None:

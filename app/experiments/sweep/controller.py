@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from app.clock import Timer, now
 from app.experiments.controller import ExperimentController
-from app.experiments.sweep.plan import ESTIMATOR, GridAxis, Sweep, name
+from app.experiments.sweep.plan import BETA, ESTIMATOR, Sweep, Swept, name
 from app.experiments.sweep.results import SweepResults
 from app.jobs.jobs import Jobs
 from app.jobs.runner import Poll, Runner
@@ -134,6 +134,7 @@ class SweepSelection(QObject):
     the first ones are computed during dragging; the rest, which continue the same runs, follow when dragging stops.
 
     Attributes:
+        over: the swept setting and its values, those of the sweep or, without one, of the run.
         x: the position on the grid, anywhere between the first and the last.
         row: the index of the second setting's value.
         late: whether the display has been behind the selection for a while.
@@ -148,7 +149,7 @@ class SweepSelection(QObject):
 
     def __init__(self, jobs: Jobs, controller: SweepController, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.x, self.row, self.grid, self.late = 0.0, 0, GridAxis((0.0,)), False
+        self.x, self.row, self.over, self.late = 0.0, 0, Swept(path=BETA, values=(0.0,)), False
         self.shown: Ensemble | None = None
         self.problem = ""
         self._jobs, self._controller = jobs, controller
@@ -183,12 +184,12 @@ class SweepSelection(QObject):
 
     @property
     def value(self) -> Any:
-        return self.grid.value(self.x)
+        return self.over.value(self.x)
 
     def put(self, x: float, row: int) -> None:
         """Select position ``x`` in a row. If the values are words, the nearest one is selected."""
-        x = min(max(x, 0.0), len(self.grid) - 1.0)
-        self.x, self.row = x if self.grid.numeric else float(self.grid.nearest(x)), row
+        x = min(max(x, 0.0), len(self.over) - 1.0)
+        self.x, self.row = x if self.over.numeric else float(self.over.nearest(x)), row
         self._look()
         if self.behind and not self.late:
             self._timer.start_if_idle()
@@ -208,7 +209,7 @@ class SweepSelection(QObject):
             if self.shown is None:
                 self._look()
             return
-        before, self._followed, self.grid = self._followed, results, results.sweep.over.places
+        before, self._followed, self.over = self._followed, results, results.sweep.over
         if before is None or before.sweep.over != results.sweep.over:
             self.x = _place_of(settings, results.sweep)
         if before is None or before.sweep.across != results.sweep.across:
@@ -227,7 +228,7 @@ class SweepSelection(QObject):
         results = self._controller.results
         if results is None:
             return
-        sweep, near = results.sweep, results.sweep.over.places.nearest(self.x)
+        sweep, near = results.sweep, results.sweep.over.nearest(self.x)
         on_grid = abs(self.x - near) < 1e-9
         runs = results.done.get((near, self.row)) if on_grid else None
         if runs is not None:
@@ -239,7 +240,7 @@ class SweepSelection(QObject):
             self._show(None, missing.format(symbol=sweep.over.symbol, value=name(sweep.over.values[near])))
         else:
             try:
-                self._ask(PlaceRuns(sweep.at(sweep.over.places.value(self.x), self.row), sweep.seeds, sweep.updates))
+                self._ask(PlaceRuns(sweep.at(sweep.over.value(self.x), self.row), sweep.seeds, sweep.updates))
             except SettingsError as error:
                 self._show(None, str(error))
 
@@ -312,9 +313,9 @@ class SweepSelection(QObject):
 
 def _place_of(settings: Settings, sweep: Sweep) -> float:
     """Return the position of the run's value or, if that is not on the grid, the middle position."""
-    places, path = sweep.over.places, sweep.over.path
-    place = places.at([settings.get(path)])[0] if path != ESTIMATOR else np.nan
-    return float(place) if np.isfinite(place) else float(len(places) // 2)
+    over = sweep.over
+    place = over.at([settings.get(over.path)])[0] if over.path != ESTIMATOR else np.nan
+    return float(place) if np.isfinite(place) else float(len(over) // 2)
 
 
 def _row_of(settings: Settings, sweep: Sweep) -> int:

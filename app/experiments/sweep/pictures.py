@@ -10,7 +10,7 @@ import numpy as np
 from PySide6.QtCore import Qt
 
 from app.experiments.sweep.chart import EDGE
-from app.experiments.sweep.plan import ESTIMATOR, GridAxis, Sweep, Swept, name
+from app.experiments.sweep.plan import ESTIMATOR, Sweep, Swept, name
 from app.experiments.sweep.results import CENTRES, TITLES, UNITS, Spread, SweepResults, course, row_line, titled
 from app.experiments.sweep.runs_beside import OwnRun, RealRuns
 from app.plotting.axis import Scale
@@ -38,17 +38,16 @@ class SweepState:
 
     Attributes:
         results: the results so far; None before the first sweep.
-        grid: the grid of the sweep, or of the run if there is no sweep.
+        over: the grid of the sweep, or of the run if there is no sweep.
         x, row: the selected position and row.
         runs: the runs at the selected position; None if there are none.
         real: runs of a sweep of real training to show in the charts, or None.
     """
 
     results: SweepResults | None
-    grid: GridAxis
+    over: Swept
     x: float
     row: int
-    over: Swept
     own: OwnRun
     runs: Ensemble | None
     real: RealRuns | None
@@ -56,7 +55,7 @@ class SweepState:
     @property
     def chosen_index(self) -> int | None:
         """Index of the selected grid value, or None if the selected position is between two values."""
-        near = self.grid.nearest(self.x)
+        near = self.over.nearest(self.x)
         return near if abs(self.x - near) < 1e-9 else None
 
     def front(self, only: int | None = None) -> int:
@@ -113,7 +112,7 @@ def setting_picture(state: SweepState, measure: str, only: int | None = None) ->
     ``only`` is the row that the chart is about, which is drawn in front of the others, or None for all rows. If it is
     None, the chart of the KL also contains the updates of the current run.
     """
-    results, grid, front = state.results, state.grid, state.front(only)
+    results, over, front = state.results, state.over, state.front(only)
     real = state.real if only is None else None
     lines: list[Line] = []
     if results is not None:
@@ -124,7 +123,7 @@ def setting_picture(state: SweepState, measure: str, only: int | None = None) ->
     marks: list[PointSet] = []
     label: list[Tag] = []
     if real is not None:
-        points, line, label = real.drawn(grid, state.over.path, measure)
+        points, line, label = real.drawn(over, measure)
         marks.append(points)
         lines.append(line)
     own = state.own if measure == "kl" and only is None else OwnRun()
@@ -132,19 +131,19 @@ def setting_picture(state: SweepState, measure: str, only: int | None = None) ->
     below = any((line.y < 0).any() for line in lines)  # the reward of a real run may exceed the axis
     low = None if below else 0
     return LinePicture(
-        x=Scale(label=state.over.label if only is None else "", low=-EDGE, high=len(grid) - 1 + EDGE),
+        x=Scale(label=over.label if only is None else "", low=-EDGE, high=len(over) - 1 + EDGE),
         y=Scale(label=TITLES[measure], unit=UNITS[measure], low=low) if only in (None, 0) else Scale(low=0),
         lines=tuple(lines),
         span=(0.0, LEAST),
-        places=(0.0, len(grid) - 1.0),
+        places=(0.0, len(over) - 1.0),
         tags=_setting_tags(state, own, measure, label) if only is None else (),
         points=(
-            PointSet(name="own", meaning="policy", size=2.5, x=grid.at(own.values), y=own.kl, z=7),
-            PointSet(name="now", meaning="policy", size=7, x=grid.at(own.values_now), y=own.kl_now),
+            PointSet(name="own", meaning="policy", size=2.5, x=over.at(own.values), y=own.kl, z=7),
+            PointSet(name="now", meaning="policy", size=7, x=over.at(own.values_now), y=own.kl_now),
             PointSet(name="chosen", meaning="selection", size=12, filled=False, x=ring[0], y=ring[1], z=9),
             *marks,
         ),
-        x_name=lambda x: "" if results is None else results.sweep.over.named(grid.values[grid.nearest(x)]),
+        x_name=lambda x: "" if results is None else over.named(over.values[over.nearest(x)]),
         make_table=lambda: _setting_table(results, measure, only, real),
     )
 
@@ -169,7 +168,7 @@ def _setting_tags(state: SweepState, own: OwnRun, measure: str, real: list[Tag])
         half = int(np.argmin(np.abs(y - (y[0] + y[-1]) / 2)))
         tags.append(Tag(tr("exact optimum"), float(best["place"][half]), float(y[half]), "text", above=y[-1] <= y[0]))
     tags += real
-    x = state.grid.at(own.values)
+    x = state.over.at(own.values)
     known = np.flatnonzero(np.isfinite(x) & np.isfinite(own.kl))
     if known.size:
         tags.append(Tag(tr("this run"), float(x[known[-1]]), 0.12 * float(own.kl[known].max()), "policy"))
@@ -187,7 +186,7 @@ def _setting_table(
     columns = [Column("value", tr("Setting")), *spread_columns(measure), optimum]
     if results is None:
         return columns, []
-    sweep, numeric = results.sweep, results.sweep.over.places.numeric
+    sweep, numeric = results.sweep, results.sweep.over.numeric
     columns[0] = Column("value", sweep.over.title, decimals=2, chars=8)
     if sweep.across is not None:
         columns.insert(0, Column("row", sweep.across.title, chars=10, kind="text"))
@@ -253,7 +252,7 @@ def _frontier_tags(state: SweepState, results: SweepResults, front: Line) -> tup
     if len(best["kl"]):
         half = int(np.argmin(np.abs(best["kl"] - best["kl"].max() / 4)))
         tags.insert(0, Tag(tr("exact optimum"), float(best["kl"][half]), float(best["reward"][half]), "text"))
-    near = state.grid.nearest(state.x)
+    near = state.over.nearest(state.x)
     if near in known:
         tags.insert(
             0, Tag(sweep.over.named(sweep.over.values[near]), float(front.x[near]), float(front.y[near]), "text")
@@ -263,7 +262,7 @@ def _frontier_tags(state: SweepState, results: SweepResults, front: Line) -> tup
 
 def _frontier_reading(state: SweepState, results: SweepResults) -> list[tuple[str, str]]:
     """Return the read-out of the selected point. It names the point, because several points can have the same KL."""
-    near, over = state.grid.nearest(state.x), results.sweep.over
+    over, near = state.over, state.over.nearest(state.x)
     kl, reward = (results.final(measure, state.front()).middle[near] for measure in ("kl", "reward"))
     return [
         (over.named(over.values[near]), "muted"),
@@ -276,7 +275,7 @@ def _frontier_table(results: SweepResults) -> tuple[list[Column], Rows]:
     """Return one row per point: its value, and its KL and reward with their middle halves."""
     sweep = results.sweep
     columns = [] if sweep.across is None else [Column("row", sweep.across.title, chars=10, kind="text")]
-    numeric = sweep.over.places.numeric
+    numeric = sweep.over.numeric
     columns.append(Column("value", sweep.over.title, chars=9, kind="number" if numeric else "text"))
     columns += [*spread_columns("kl"), *spread_columns("reward")]
     table: list[list[object]] = []

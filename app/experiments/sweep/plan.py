@@ -25,11 +25,117 @@ def is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-@dataclass(frozen=True)
-class GridAxis:
-    """The values of a grid at positions 0, 1, ..., n - 1. Numbers are sorted; words keep their order."""
+GAP = 4.0
+"""Gap in pixels between two labels."""
 
+
+def _fits(texts: Sequence[str], width: Callable[[str], float], space: float) -> bool:
+    wide = [width(text) for text in texts]
+    return all((a + b) / 2 + GAP <= space for a, b in pairwise(wide))
+
+
+def name(value: object) -> str:
+    """Return a short label for the value of a setting."""
+    return tr("none", "value") if value is None else worded(value)
+
+
+def grid_of(values: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the distinct values. Numbers are sorted in ascending order."""
+    once = dict.fromkeys(values)
+    return tuple(sorted(once) if all(map(is_number, once)) else once)
+
+
+BETA = "objective.beta"
+ESTIMATOR = "estimator"
+"""Path that stands for the group of settings that define how the KL in the loss is estimated."""
+GRIDS: dict[str, tuple[Any, ...]] = {
+    BETA: BETAS,
+    "objective.clip_high": (0.05, 0.1, 0.2, 0.3, 0.5, 1.0),
+    "objective.clip_low": (0.05, 0.1, 0.2, 0.3, 0.5, 0.9),
+    "optimizer.learning_rate": (0.03, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0),
+    "learner.temperature": (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0),
+    "learner.group_size": (2, 4, 8, 16, 32),
+    "learner.mu": (1, 2, 4, 8),
+    "objective.entropy_bonus": (0.0, 0.01, 0.03, 0.1, 0.3),
+    "objective.std": ("sample", "population", "batch", "none"),
+    "objective.baseline": ("none", "batch_mean", "group_mean", "leave_one_out"),
+}
+"""Settings that can be swept, with suggested values."""
+LANGUAGE_GRIDS: dict[str, tuple[Any, ...]] = {
+    BETA: language_ensemble.BETAS,
+    "optimizer.learning_rate": (0.00003, 0.0001, 0.0003, 0.001),
+}
+"""Other suggestions for the language model."""
+IN_WORDS = {ESTIMATOR: "KL", "objective.entropy_bonus": tr("entropy bonus")}
+"""Path of a setting without a symbol -> its name within a sentence."""
+MOST_PLACES, MOST_RUNS, MOST_UPDATES = 400, 65_536, 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Swept:
+    """A swept setting and its values, which are at positions 0, 1, ..., n - 1 of a grid. Numbers are sorted; words keep
+    their order.
+    """
+
+    path: str
     values: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, path: str, *, language: bool = False) -> Swept:
+        """Return the setting ``path`` with its suggested values. ``language``: whether the language model is swept."""
+        grids = GRIDS | LANGUAGE_GRIDS if language else GRIDS
+        return cls(path=path, values=tuple(ESTIMATORS) if path == ESTIMATOR else grids[path])
+
+    @property
+    def title(self) -> str:
+        return title_of(self.path)
+
+    @property
+    def symbol(self) -> str:
+        """The setting's symbol or, if it has none, its name within a sentence."""
+        return IN_WORDS[self.path] if self.path in IN_WORDS else described_at(self.path).symbol
+
+    @property
+    def label(self) -> str:
+        """Name and symbol, for an axis."""
+        return self.title if self.path in IN_WORDS else f"{self.title} {self.symbol}"
+
+    @property
+    def text(self) -> str:
+        """The values separated by commas, as typed."""
+        return ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in self.values)
+
+    def named(self, value: Any) -> str:
+        """Return the symbol with a value, such as “β 0.1”."""
+        return f"{self.symbol} {name(value)}"
+
+    def changes(self, value: Any) -> dict[str, Any]:
+        """Return the changes to the settings after which the swept setting has this ``value``."""
+        return {"objective.kl_in": "loss", **ESTIMATORS[value]} if self.path == ESTIMATOR else {self.path: value}
+
+    def with_text(self, text: str) -> Swept:
+        """Return this setting with the values typed in ``text``, which are separated by commas or spaces.
+
+        Raises:
+            SettingsError: a value is not allowed, or there are none or too many.
+        """
+        words = text.replace(",", " ").replace(";", " ").split()
+        if self.path == ESTIMATOR:
+            known = {key.replace(" ", ""): key for key in ESTIMATORS}
+            words = text.replace(";", ",").split(",")
+            unknown = [word for word in words if word.replace(" ", "") not in known]
+            if unknown:
+                raise SettingsError(
+                    tr("KL estimator"),
+                    unknown[0].strip(),
+                    tr("choose from {estimators}").format(estimators=", ".join(ESTIMATORS)),
+                )
+            values: list[Any] = [known[word.replace(" ", "")] for word in words]
+        else:
+            values = [settings_from(None, [f"{self.path}={word}"]).get(self.path) for word in words]
+        if not values:
+            raise SettingsError(self.title, text, tr("give at least one value, such as 0, 0.1, 1"))
+        return Swept(path=self.path, values=grid_of(values))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -84,121 +190,6 @@ class GridAxis:
                 kept.append((float(place), text))
                 end = place * space + half + GAP
         return kept
-
-
-GAP = 4.0
-"""Gap in pixels between two labels."""
-
-
-def _fits(texts: Sequence[str], width: Callable[[str], float], space: float) -> bool:
-    wide = [width(text) for text in texts]
-    return all((a + b) / 2 + GAP <= space for a, b in pairwise(wide))
-
-
-def name(value: object) -> str:
-    """Return a short label for the value of a setting."""
-    return tr("none", "value") if value is None else worded(value)
-
-
-def grid_of(values: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the distinct values. Numbers are sorted in ascending order."""
-    once = dict.fromkeys(values)
-    return tuple(sorted(once) if all(map(is_number, once)) else once)
-
-
-BETA = "objective.beta"
-ESTIMATOR = "estimator"
-"""Path that stands for the group of settings that define how the KL in the loss is estimated."""
-GRIDS: dict[str, tuple[Any, ...]] = {
-    BETA: BETAS,
-    "objective.clip_high": (0.05, 0.1, 0.2, 0.3, 0.5, 1.0),
-    "objective.clip_low": (0.05, 0.1, 0.2, 0.3, 0.5, 0.9),
-    "optimizer.learning_rate": (0.03, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0),
-    "learner.temperature": (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0),
-    "learner.group_size": (2, 4, 8, 16, 32),
-    "learner.mu": (1, 2, 4, 8),
-    "objective.entropy_bonus": (0.0, 0.01, 0.03, 0.1, 0.3),
-    "objective.std": ("sample", "population", "batch", "none"),
-    "objective.baseline": ("none", "batch_mean", "group_mean", "leave_one_out"),
-}
-"""Settings that can be swept, with suggested values."""
-LANGUAGE_GRIDS: dict[str, tuple[Any, ...]] = {
-    BETA: language_ensemble.BETAS,
-    "optimizer.learning_rate": (0.00003, 0.0001, 0.0003, 0.001),
-}
-"""Other suggestions for the language model."""
-IN_WORDS = {ESTIMATOR: "KL", "objective.entropy_bonus": tr("entropy bonus")}
-"""Path of a setting without a symbol -> its name within a sentence."""
-MOST_PLACES, MOST_RUNS, MOST_UPDATES = 400, 65_536, 10_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class Swept:
-    """A swept setting and its values."""
-
-    path: str
-    values: tuple[Any, ...]
-
-    @classmethod
-    def of(cls, path: str, *, language: bool = False) -> Swept:
-        """Return the setting ``path`` with its suggested values. ``language``: whether the language model is swept."""
-        grids = GRIDS | LANGUAGE_GRIDS if language else GRIDS
-        return cls(path=path, values=tuple(ESTIMATORS) if path == ESTIMATOR else grids[path])
-
-    @property
-    def title(self) -> str:
-        return title_of(self.path)
-
-    @property
-    def symbol(self) -> str:
-        """The setting's symbol or, if it has none, its name within a sentence."""
-        return IN_WORDS[self.path] if self.path in IN_WORDS else described_at(self.path).symbol
-
-    @property
-    def label(self) -> str:
-        """Name and symbol, for an axis."""
-        return self.title if self.path in IN_WORDS else f"{self.title} {self.symbol}"
-
-    @property
-    def text(self) -> str:
-        """The values separated by commas, as typed."""
-        return ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in self.values)
-
-    @property
-    def places(self) -> GridAxis:
-        return GridAxis(self.values)
-
-    def named(self, value: Any) -> str:
-        """Return the symbol with a value, such as “β 0.1”."""
-        return f"{self.symbol} {name(value)}"
-
-    def changes(self, value: Any) -> dict[str, Any]:
-        """Return the changes to the settings after which the swept setting has this ``value``."""
-        return {"objective.kl_in": "loss", **ESTIMATORS[value]} if self.path == ESTIMATOR else {self.path: value}
-
-    def with_text(self, text: str) -> Swept:
-        """Return this setting with the values typed in ``text``, which are separated by commas or spaces.
-
-        Raises:
-            SettingsError: a value is not allowed, or there are none or too many.
-        """
-        words = text.replace(",", " ").replace(";", " ").split()
-        if self.path == ESTIMATOR:
-            known = {key.replace(" ", ""): key for key in ESTIMATORS}
-            words = text.replace(";", ",").split(",")
-            unknown = [word for word in words if word.replace(" ", "") not in known]
-            if unknown:
-                raise SettingsError(
-                    tr("KL estimator"),
-                    unknown[0].strip(),
-                    tr("choose from {estimators}").format(estimators=", ".join(ESTIMATORS)),
-                )
-            values: list[Any] = [known[word.replace(" ", "")] for word in words]
-        else:
-            values = [settings_from(None, [f"{self.path}={word}"]).get(self.path) for word in words]
-        if not values:
-            raise SettingsError(self.title, text, tr("give at least one value, such as 0, 0.1, 1"))
-        return Swept(path=self.path, values=grid_of(values))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -100,11 +100,11 @@ class SweepResults(ExperimentResults):
         """
         if row in self._optimum:
             return self._optimum[row]
-        places, optima = self.sweep.over.places, []
-        intervals = len(places) - 1
-        for x in np.linspace(0, intervals, intervals * (FINE if self.sweep.over.path == BETA else 1) + 1):
+        over, optima = self.sweep.over, []
+        intervals = len(over) - 1
+        for x in np.linspace(0, intervals, intervals * (FINE if over.path == BETA else 1) + 1):
             try:
-                settings = self.sweep.at(places.value(float(x)), row)
+                settings = self.sweep.at(over.value(float(x)), row)
             except SettingsError:
                 continue
             if has_optimum(settings):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from PySide6.QtCore import Qt
 
-from app.experiments.sweep.plan import GridAxis, grid_of, is_number
+from app.experiments.sweep.plan import Swept, grid_of, is_number
 from app.plotting.line_data import NOTHING, Line, PointSet, Tag
 from app.plotting.pyramid import Pyramid
 from app.workspace.run_handle import RunHandle
@@ -72,10 +72,10 @@ def drawn_of(head: int) -> np.ndarray:
     return np.arange(1, head + 1, every)
 
 
-def grid_of_run(run: RunHandle, coming: float, others: Sequence[float]) -> GridAxis:
-    """Return a grid for a run without a sweep: its values of β so far, that of its next update, and ``others``."""
+def grid_of_run(run: RunHandle, coming: float, others: Sequence[float]) -> tuple[float, ...]:
+    """Return a grid of β for a run without a sweep: its values so far, that of its next update, and ``others``."""
     earlier = [settings.objective.beta for _, settings in run.changes]
-    return GridAxis(grid_of([0.0, 0.1, *earlier, coming, *others]))
+    return grid_of([0.0, 0.1, *earlier, coming, *others])
 
 
 def values_of(run: RunHandle, steps: np.ndarray, path: str) -> np.ndarray:
@@ -133,22 +133,22 @@ class RealRuns:
         """Return the values that a setting has in the runs, without those that are not numbers."""
         return [value for run in self.runs if is_number(value := run.value(path))]
 
-    def placed(self, grid: GridAxis, path: str, measure: str) -> tuple[np.ndarray, np.ndarray]:
+    def placed(self, over: Swept, measure: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the position and the height of every run that has both, (n,) each, in the order of the positions."""
         found = []
         for run in self.runs:
-            value, y = run.value(path), run.measure(measure)
-            x = float(grid.at([value])[0]) if value is not None else math.nan
+            value, y = run.value(over.path), run.measure(measure)
+            x = float(over.at([value])[0]) if value is not None else math.nan
             if y is not None and math.isfinite(x):
                 found.append((x, y))
         pairs = np.array(sorted(found), dtype=float).reshape(-1, 2)
         return pairs[:, 0], pairs[:, 1]
 
-    def drawn(self, grid: GridAxis, path: str, measure: str) -> tuple[PointSet, Line, list[Tag]]:
+    def drawn(self, over: Swept, measure: str) -> tuple[PointSet, Line, list[Tag]]:
         """Return the marks, a line through the median at each value, which is only used for the read-out and not
         drawn, and the label.
         """
-        x, y = self.placed(grid, path, measure)
+        x, y = self.placed(over, measure)
         places = np.unique(x)
         medians = np.array([np.median(y[x == place]) for place in places])
         return (
@@ -157,7 +157,7 @@ class RealRuns:
             [Tag(REAL, float(x[-1]), float(y[-1]), MEANING, above=True)] if len(x) else [],
         )
 
-    def sentence(self, grid: GridAxis, path: str) -> str:
+    def sentence(self, over: Swept) -> str:
         """Return sentences about the number of runs, runs without a mark, and the meaning of their numbers."""
         told = plural(
             "Marks: {count} run trained by TRL, from “{folder}”. Its KL is estimated from the samples of "
@@ -166,7 +166,7 @@ class RealRuns:
             "of the last update; their reward is the mean reward of these samples.",
             len(self.runs),
         ).format(count=len(self.runs), folder=self.folder.name)
-        drawn = max(len(self.placed(grid, path, measure)[0]) for measure in ("kl", "reward"))
+        drawn = max(len(self.placed(over, measure)[0]) for measure in ("kl", "reward"))
         if drawn == len(self.runs):
             return told
         return tr(

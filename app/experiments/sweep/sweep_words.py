@@ -40,7 +40,7 @@ def headline(results: SweepResults) -> str:
         {names[key]: runs for key, runs in results.done.items()},
         [[names[place, row] for place in range(len(sweep.over.values))] for row in range(len(sweep.rows))],
     )
-    told = of_sweep(data, in_order=sweep.over.places.numeric, smoothness=sweep.over.path != BETA)
+    told = of_sweep(data, in_order=sweep.over.numeric, smoothness=sweep.over.path != BETA)
     return " ".join(sentence(*claims) for claims in told)
 
 

@@ -301,7 +301,7 @@ class SweepViews(QWidget):
 
     @staticmethod
     def _show(chart: SweepChart, state: SweepState, picture: LinePicture, title: str) -> None:
-        chart.grid = state.grid
+        chart.over = state.over
         chart.rows = len(state.results.sweep.rows) if state.results is not None else 1
         chart.title = title
         chart.setAccessibleName(title)
@@ -340,7 +340,7 @@ class SweepViews(QWidget):
         for chart, twin in self.twins.items():
             if twin.isVisible():
                 twin.refresh()
-                twin.table.select_row(round(x) + row * len(chart.grid))
+                twin.table.select_row(round(x) + row * len(chart.over))
                 table = twin.table
                 break
         table.setFocus(Qt.FocusReason.OtherFocusReason)

@@ -40,9 +40,8 @@ class HomeworkController(QObject):
         super().__init__(parent)
         self._window, self._exports, self._lessons = program.window, program.exports, lessons
         self._name = ""
-        self._runner = Runner(self, tr("The work on the file was stopped by an unexpected error."))
-        self._runner.arrived.connect(self._on_arrived)
-        self._runner.ended.connect(self._on_ended)
+        self._runner = Runner(self, self._on_arrived, self._on_ended)
+        self._runner.failed = tr("The work on the file was stopped by an unexpected error.")
 
     def connect_panel(self, panel: Any) -> None:
         """Connect a panel that has just been created: that of the lessons, or that of a class's homework."""

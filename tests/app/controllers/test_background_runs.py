@@ -18,9 +18,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.experiments.queue import UPDATES, columns, duration, rows
+from app.experiments.queue import columns, duration, rows
 from app.experiments.queue_form import SUGGESTED, offered
-from app.jobs.computed_on import ComputedOn
 from app.jobs.jobs import Jobs
 from app.jobs.queue import BackgroundQueue, QueueState
 from grpo_core.config import Settings, language_settings
@@ -51,7 +50,7 @@ SHORT = runs.planned(TINY, {"objective.beta": [0.0, 0.5]}, range(1), 4)
 
 @pytest.fixture
 def background(qtbot: QtBot) -> Iterator[BackgroundQueue]:
-    one = BackgroundQueue(ComputedOn(Jobs()))
+    one = BackgroundQueue(Jobs())
     yield one
     one.close()
 
@@ -241,6 +240,6 @@ def test_times_and_shares_are_short() -> None:
     ]
     statuses = [runs.RunStatus(done=done) for done in (34, 9)]
     made = rows(replace(SHORT, updates=60), statuses, None, lambda place: None, asleep=True, elsewhere=False)
-    place = next(n for n, column in enumerate(columns(SHORT)) if column.key == UPDATES)
+    place = next(n for n, column in enumerate(columns(SHORT)) if column.key == "updates")
     shares = [row[place] for row in made]
     assert sorted(shares, key=float) == ["9 / 60", "34 / 60"]  # type: ignore[arg-type]

@@ -170,9 +170,9 @@ def test_a_queue_is_trained_on_the_cluster(qtbot: QtBot, there: str, tmp_path: P
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
     small_queue(here)
     work(here)
-    choice = ComputedOn(Jobs())
-    choice.choose(on_cluster=True, address=there)
-    background = BackgroundQueue(choice)
+    jobs = Jobs()
+    ComputedOn(jobs).choose(on_cluster=True, address=there)
+    background = BackgroundQueue(jobs)
     background.start(elsewhere, small_queue(here))
     assert background.elsewhere
     qtbot.waitUntil(lambda: background.state is QueueState.DONE, timeout=120_000)

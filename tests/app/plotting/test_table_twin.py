@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, Qt
+from PySide6.QtGui import QGuiApplication, QImage, QPainter, QPaintEvent
 from PySide6.QtTest import QAbstractItemModelTester
-from PySide6.QtWidgets import QStyledItemDelegate
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTableView
 from pytestqt.qtbot import QtBot
 
 from app.plotting.numbers import Missing
 from app.plotting.plot import SeriesRows
 from app.plotting.pyramid import Pyramid
-from app.plotting.table_model import SORT_LIMIT, Column, TableModel
+from app.plotting.table_model import SORT_LIMIT, Column, Numbered, TableModel
 from app.plotting.table_twin import TableTwin
 from app.theme.tokens import DARK, LIGHT
 from tests.app.painted import painted_words
@@ -36,8 +36,8 @@ def shown(model: TableModel, column: int) -> list[str]:
     return [model.text(place, column) for place in range(model.rowCount())]
 
 
-def table(qtbot: QtBot) -> TableTwin:
-    twin = TableTwin(COLUMNS, "Step detail")
+def table(qtbot: QtBot, make: type[TableTwin] = TableTwin) -> TableTwin:
+    twin = make(COLUMNS, "Step detail")
     qtbot.addWidget(twin)
     twin.set_rows(ROWS)
     twin.resize(600, 200)
@@ -166,6 +166,38 @@ def test_series_of_different_lengths_share_their_rows() -> None:
     assert rows[-1] == rows[1]
 
 
+class PaintedByQt(TableTwin):
+    """A table that Qt paints, if ``on``, with its delegate."""
+
+    on = False
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self.on:
+            QTableView.paintEvent(self, event)
+        else:
+            super().paintEvent(event)
+
+
+class Cell(QStyledItemDelegate):
+    """A delegate that paints one cell as the table paints all of them in one loop."""
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        twin = self.parent()
+        assert isinstance(twin, TableTwin)
+        area, chosen = QRectF(option.rect), bool(option.state & QStyle.StateFlag.State_Selected)
+        painter.save()
+        if chosen:
+            painter.fillRect(area, twin.theme.faint("text", 0.06))
+        left, width, high = area.left(), area.width(), twin.rowHeight(index.row())
+        twin.cells.paint_column(painter, index.column(), left, width, high, [(index.row(), area.top())])
+        twin.cells.paint_lines(painter, [area], chosen=chosen)
+        if option.state & QStyle.StateFlag.State_HasFocus:
+            twin.cells.paint_focus(painter, area)
+        painter.restore()
+
+
 def dressed(twin: TableTwin, how: str) -> None:
     """Put a table into one of the states in which users see it."""
     match how:
@@ -210,19 +242,30 @@ def dressed(twin: TableTwin, how: str) -> None:
 def test_the_loop_paints_what_a_delegate_paints_cell_by_cell(
     qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    twin = table(qtbot)
+    twin = table(qtbot, PaintedByQt)
     qtbot.waitExposed(twin)
     dressed(twin, how)
     looped = twin.viewport().grab().toImage()
-    monkeypatch.setattr(TableTwin, "plain", False)
+    twin.setItemDelegate(Cell(twin))
+    monkeypatch.setattr(PaintedByQt, "on", True)
     assert looped == twin.viewport().grab().toImage()
 
 
-def test_a_table_with_a_delegate_for_a_column_leaves_it_that_column(qtbot: QtBot) -> None:
-    twin = table(qtbot)
-    assert twin.plain
-    twin.setItemDelegateForColumn(1, QStyledItemDelegate(twin))
-    assert not twin.plain
+def test_progress_is_a_text_and_a_bar_of_its_share_that_sorts_by_it(qtbot: QtBot) -> None:
+    twin = TableTwin([Column("updates", "updates", chars=16, kind="progress")])
+    qtbot.addWidget(twin)
+    twin.set_rows([(Numbered("9 / 60", 9 / 60),), (Numbered("60 / 60", 1.0),), (Numbered("0 / 60", 0.0),)])
+    twin.resize(400, 200)
+    twin.show()
+    assert [word.text for word in painted_words(twin)][:3] == ["9 / 60", "60 / 60", "0 / 60"]
+    image, accent = twin.viewport().grab().toImage(), LIGHT.colour("accent").rgb()
+    lengths = []
+    for row in range(3):
+        middle = twin.visualRect(twin.table.index(row, 0)).center().y()
+        lengths.append(sum(image.pixel(x, middle) == accent for x in range(image.width())))
+    assert lengths[2] == 0 and lengths[0] == pytest.approx(lengths[1] * 9 / 60, abs=3)
+    twin.sortByColumn(0, Qt.SortOrder.AscendingOrder)
+    assert [twin.table.row_at(place) for place in range(3)] == [2, 0, 1]
 
 
 def test_a_push_that_is_too_long_for_its_column_is_brief_and_no_digit_is_cut(qtbot: QtBot) -> None:

@@ -9,13 +9,10 @@ from collections.abc import Callable, Iterator
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.training.controller import Controller, Failure, State
+from app.training.controller import Controller, State
 from grpo_core.child.start import Main
-from grpo_core.host.live_run import Learners
 from grpo_core.host.other_python import Pythons
 from grpo_core.host.process import serve
-from grpo_core.host.run_output import Writers, run_writer
-from grpo_core.learners import learner
 
 
 class Trainer(Controller):
@@ -31,15 +28,13 @@ class Trainer(Controller):
         self,
         qtbot: QtBot,
         *,
-        learners: Learners | None = learner,
-        writers: Writers = run_writer,
         process: Main | None = None,
         pythons: Pythons | None = None,
     ) -> None:
-        super().__init__(learners=learners, writers=writers, process=process, pythons=pythons)
+        super().__init__(process=process, pythons=pythons)
         self.qtbot = qtbot
         self.heard: list[State] = []
-        self.failures: list[Failure] = []
+        self.failures: list[str] = []
         self.sentences: list[str] = []
         self.state_changed.connect(self.heard.append)
         self.failed.connect(self.failures.append)
@@ -75,12 +70,10 @@ def make_trainer(qtbot: QtBot) -> Iterator[MakeTrainer]:
 
     def make(
         *,
-        learners: Learners | None = learner,
-        writers: Writers = run_writer,
         process: Main | None = None,
         pythons: Pythons | None = None,
     ) -> Trainer:
-        made.append(Trainer(qtbot, learners=learners, writers=writers, process=process, pythons=pythons))
+        made.append(Trainer(qtbot, process=process, pythons=pythons))
         return made[-1]
 
     yield make

@@ -16,13 +16,14 @@ import pytest
 from grpo_core.child.wire import Message
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, RunFileError
-from grpo_core.host import messages, process
+from grpo_core.host import messages, process, run_output
 from grpo_core.host.commands import Begin, Command
 from grpo_core.host.process import Outgoing, serve
-from grpo_core.host.run_output import Writer, run_writer
+from grpo_core.host.run_output import run_writer
 from grpo_core.learners import Earlier, Learner, learner
 from grpo_core.progress import Phase, UpdateProgress, Written
 from grpo_core.record import Step
+from grpo_core.runs.run_file import RunWriter
 from tests.app.training.scripted import Scripted
 from tests.core.lm_steps import lm_steps
 
@@ -32,7 +33,7 @@ REFUSING = "GRPO_LAB_TESTS_FULL_DISK"
 """Environment variable that names the file whose existence simulates a full disk, in both processes."""
 
 
-def writers(begin: Begin, wanted: Settings, new: bool) -> Writer:
+def refusing_writer(begin: Begin, wanted: Settings, new: bool) -> RunWriter:
     """Create a writer of run files that fails while the disk is “full”."""
     if Path(os.environ[REFUSING]).exists():
         raise RunFileError("The disk is full.")
@@ -41,7 +42,9 @@ def writers(begin: Begin, wanted: Settings, new: bool) -> Writer:
 
 def serve_on_a_disk_that_fills(connection: Connection) -> None:
     """Serve as a run's process with a disk that fills up."""
-    serve(connection, writers=writers)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run_output, "run_writer", refusing_writer)
+        serve(connection)
 
 
 def serve_and_note_modules(connection: Connection) -> None:
@@ -143,19 +146,25 @@ class Talking:
         return Scripted(settings, update)
 
 
+def _serve_with(connection: Connection, learners: type) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process, "ProcessLearners", learners)
+        serve(connection)
+
+
 def serve_talking(connection: Connection) -> None:
     """Serve as a run's process that reports the progress of its updates."""
-    serve(connection, make_learners=Talking)
+    _serve_with(connection, Talking)
 
 
 def serve_slowly(connection: Connection) -> None:
     """Serve as a run's process with long updates."""
-    serve(connection, make_learners=Slow)
+    _serve_with(connection, Slow)
 
 
 def serve_deaf(connection: Connection) -> None:
     """Serve as a run's process that does not listen during an update."""
-    serve(connection, make_learners=Deaf)
+    _serve_with(connection, Deaf)
 
 
 def serve_without_memory_for_a_run(connection: Connection) -> None:
@@ -192,7 +201,7 @@ class Endless:
 
 def serve_endless_model(connection: Connection) -> None:
     """Serve as a run's process with a model that does not finish loading."""
-    serve(connection, make_learners=Endless)
+    _serve_with(connection, Endless)
 
 
 def never_ready(connection: Connection) -> None:

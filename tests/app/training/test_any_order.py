@@ -18,13 +18,14 @@ from pytestqt.qtbot import QtBot
 from app.training.controller import State
 from grpo_core.child.start import Main
 from grpo_core.config import Settings
+from grpo_core.host import run_output
 from grpo_core.host.buffer import Fresh
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics
 from grpo_core.record import Step
 from grpo_core.runs.run_file import RunReader
 from tests.app.training.conftest import Trainer
-from tests.app.training.mains import REFUSING, serve_on_a_disk_that_fills, writers
+from tests.app.training.mains import REFUSING, refusing_writer, serve_on_a_disk_that_fills
 
 
 class Anything(RuleBasedStateMachine):
@@ -39,7 +40,9 @@ class Anything(RuleBasedStateMachine):
         self.full_disk = Path(self.folder.name, "full")
         os.environ[REFUSING] = str(self.full_disk)
         self.refusing = False
-        self.trainer = Trainer(self.qtbot, writers=writers, process=next(iter(self.serve_in), None))
+        self.patch = pytest.MonkeyPatch()
+        self.patch.setattr(run_output, "run_writer", refusing_writer)
+        self.trainer = Trainer(self.qtbot, process=next(iter(self.serve_in), None))
         self.count = 0
         self.start(seed=0)
 
@@ -138,6 +141,7 @@ class Anything(RuleBasedStateMachine):
     def teardown(self) -> None:
         if hasattr(self, "trainer"):
             assert self.trainer.shutdown(10)
+            self.patch.undo()
             self.folder.cleanup()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.training import controller
+from app.training import controller, host
 from app.training.controller import State
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled
@@ -129,11 +129,12 @@ class Endless:
 
 
 def test_an_update_in_progress_is_given_up_and_what_was_finished_stays(
-    make_trainer: MakeTrainer, tmp_path: Path
+    make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endless = Endless()
     endless.deaf.set()
-    trainer = make_trainer(learners=endless)
+    monkeypatch.setattr(host, "learner", endless)
+    trainer = make_trainer()
     trainer.begin(Settings(), tmp_path / "a.grpo")
     trainer.run(None)
     trainer.qtbot.waitUntil(endless.inside.is_set)
@@ -149,7 +150,8 @@ def test_a_worker_that_does_not_listen_is_waited_for_and_never_killed(
 ) -> None:
     monkeypatch.setattr(controller, "PATIENCE_MS", 20)
     endless = Endless()
-    trainer = make_trainer(learners=endless)
+    monkeypatch.setattr(host, "learner", endless)
+    trainer = make_trainer()
     trainer.begin(Settings(), tmp_path / "a.grpo")
     trainer.run(None)
     trainer.qtbot.waitUntil(endless.inside.is_set)

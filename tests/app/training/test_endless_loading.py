@@ -22,7 +22,7 @@ GAVE_UP = "“endless model” was still loading"
 def trainer(make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch) -> Trainer:
     """A controller with a short time limit for answers."""
     monkeypatch.setattr(deadlines, "PATIENCE", 0.4)
-    return make_trainer(learners=None, process=mains.serve_endless_model)
+    return make_trainer(process=mains.serve_endless_model)
 
 
 @pytest.fixture
@@ -97,6 +97,6 @@ def test_a_model_that_is_waited_for_has_a_deadline_and_the_sentence_names_it(
     load(trainer, tmp_path / "a.grpo")
     trainer.until(State.FAILED)
     (failure,) = trainer.failures
-    assert "“endless model” had not loaded after 1 seconds" in failure.sentence
+    assert "“endless model” had not loaded after 1 seconds" in failure
     trainer.begin(Settings(), tmp_path / "b.grpo")
     check_trains(trainer, tmp_path / "b.grpo")

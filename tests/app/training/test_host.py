@@ -33,7 +33,6 @@ from grpo_core.host.commands import (
     Shutdown,
 )
 from grpo_core.host.reports import Report, State
-from grpo_core.host.run_output import run_writer
 from grpo_core.progress import Progress
 from grpo_core.questions import AnyAnswer, AnyQuestion, FirstAnswers
 from grpo_core.runs.run_file import RunReader
@@ -102,7 +101,7 @@ def outlet() -> Reported:
 @pytest.fixture
 def host(outlet: Reported) -> Iterator[Host]:
     """A host whose process is starting."""
-    host = Host(outlet, run_writer)
+    host = Host(outlet)
     host.start()
     yield host
     if not host.ended:
@@ -181,7 +180,7 @@ def test_after_an_unexpected_end_no_run_moves_by_itself(
     assert host.ended is leaving
     assert outlet.tokens == [4], "who waits for the commit is let go"
     assert [question for question, _ in outlet.answers] == [FirstAnswers(run="a")]
-    failures = [report.failure.sentence for report in outlet.reports if report.failure is not None]
+    failures = [report.failure for report in outlet.reports if report.failure]
     assert ["ended unexpectedly" in sentence for sentence in failures] == ([] if leaving else [True])
     last = outlet.reports[-1]
     assert (last.run_id, last.order, last.state) == (("", 3, State.IDLE) if leaving else ("a", 2, State.FAILED))
@@ -226,4 +225,4 @@ def test_a_question_to_a_run_that_is_not_there_is_given_up(left: Host, outlet: R
 
 def test_a_command_of_which_nobody_said_whether_it_outlives_a_process_is_an_error(outlet: Reported) -> None:
     with pytest.raises(TypeError, match="outlives a process"):
-        Host(outlet, run_writer).obey([Unknown()])
+        Host(outlet).obey([Unknown()])

@@ -35,7 +35,7 @@ class Unchecked(Pythons):
 def test_a_language_model_runs_in_the_chosen_python_and_a_bandit_in_this_program(
     make_trainer: MakeTrainer, tmp_path: Path
 ) -> None:
-    trainer = make_trainer(learners=None, process=serve, pythons=ForLanguageModels(sys.executable))
+    trainer = make_trainer(process=serve, pythons=ForLanguageModels(sys.executable))
     closed: list[str] = []
     trainer.closed.connect(closed.append)
     pids: list[int | None] = []
@@ -60,7 +60,7 @@ def test_a_python_that_cannot_be_used_is_named_and_the_run_says_what_it_lacks(
     pythons = Pythons("/nowhere/python3")
     with pytest.raises(GrpoError) as refused:
         pythons.of(SMALL.replace({"model.device": "cuda"}))
-    trainer = make_trainer(learners=None, process=serve, pythons=pythons)
+    trainer = make_trainer(process=serve, pythons=pythons)
     trainer.begin(SMALL.replace({"model.device": "cuda"}), tmp_path / "a.grpo")
     trainer.until(State.FAILED)
     assert trainer.sentences == [str(refused.value)]
@@ -68,10 +68,10 @@ def test_a_python_that_cannot_be_used_is_named_and_the_run_says_what_it_lacks(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no /bin/false")
 def test_a_process_that_ends_there_at_once_fails_its_run_alone(make_trainer: MakeTrainer, tmp_path: Path) -> None:
-    trainer = make_trainer(learners=None, process=serve, pythons=Unchecked("/bin/false"))
+    trainer = make_trainer(process=serve, pythons=Unchecked("/bin/false"))
     trainer.begin(SMALL, tmp_path / "a.grpo")
     trainer.until(State.FAILED)
-    assert "in /bin/false (Python 3.12, torch missing) (exit code 1)" in trainer.failures[0].sentence
+    assert "in /bin/false (Python 3.12, torch missing) (exit code 1)" in trainer.failures[0]
     trainer.begin(Settings(), tmp_path / "b.grpo")
     trainer.run(2)
     trainer.until(State.PAUSED)
@@ -81,7 +81,7 @@ def test_a_process_that_ends_there_at_once_fails_its_run_alone(make_trainer: Mak
 def test_a_python_that_has_vanished_is_named_and_the_run_starts_in_this_program(
     make_trainer: MakeTrainer, tmp_path: Path
 ) -> None:
-    trainer = make_trainer(learners=None, process=serve, pythons=Unchecked("/nowhere/python3"))
+    trainer = make_trainer(process=serve, pythons=Unchecked("/nowhere/python3"))
     trainer.begin(SMALL, tmp_path / "a.grpo")
     trainer.run(1)
     trainer.until(State.PAUSED)

@@ -105,7 +105,7 @@ def test_a_statement_about_many_runs_leads_to_their_table_and_a_row_to_its_run(d
             driver.program.actions["explain"].trigger()
             assert sweep.selection.x == 2.0
     settings = [what[0] for what in opened]
-    assert len(settings) == 2 and settings[1].objective.beta == sweep.selection.grid.values[2]
+    assert len(settings) == 2 and settings[1].objective.beta == sweep.selection.over.values[2]
 
 
 def test_the_numbers_of_trials_lead_to_an_update_or_to_the_table_of_repeats(driver: Driver) -> None:

@@ -18,8 +18,6 @@ from app.workspace.run_handle import RunHandle
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
-from grpo_core.host.live_run import Learners
-from grpo_core.learners import learner
 from grpo_core.runs.run_file import RunReader
 
 STILL = (State.IDLE, State.PAUSED, State.FAILED)
@@ -38,11 +36,10 @@ class Desk:
     qtbot: QtBot
     folder: Path
     said: list[str] = field(default_factory=list)
-    learners: Learners = learner
 
     def __post_init__(self) -> None:
         self.workspace = Workspace(Settings(), LIGHT)
-        self.controller = Controller(self.workspace, learners=self.learners)
+        self.controller = Controller(self.workspace)
         self.player = Player(self.workspace, self.controller, self.workspace)
         self.player.set_speed(None)
         self.run_manager = RunManager(self.workspace, self.controller, self.player, self.folder, self.workspace)

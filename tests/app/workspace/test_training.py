@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.training import host
 from app.training.controller import Controller
 from app.workspace.player import Player
 from app.workspace.run_manager import RunManager
@@ -63,9 +64,10 @@ def begin_update(desk: Desk) -> None:
 
 
 @pytest.fixture
-def hasty(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Desk]:
+def hasty(qtbot: QtBot, qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
     """A desk whose runs with seed 1 finish the update during which they are left."""
-    made = Desk(qtbot, tmp_path / "runs", learners=late)
+    monkeypatch.setattr(host, "learner", late)
+    made = Desk(qtbot, tmp_path / "runs")
     yield made
     made.leave()
 

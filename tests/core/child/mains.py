@@ -33,7 +33,7 @@ def tell(connection: Connection) -> None:
     import resource
 
     main = getattr(sys.modules["__main__"], "__file__", None)
-    kinds = resource.RLIMIT_AS, resource.RLIMIT_CPU, resource.RLIMIT_NOFILE
+    kinds = resource.RLIMIT_AS, resource.RLIMIT_NOFILE
     limits = [resource.getrlimit(kind)[0] for kind in kinds]
     send(
         connection,
@@ -65,7 +65,10 @@ def hungry(connection: Connection) -> None:
 
 
 def busy(connection: Connection) -> None:
-    """Compute forever."""
+    """Compute until a second of processor time is used up."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CPU, (1, 2))
     send(connection, {"is": "ready"})
     while True:
         pass

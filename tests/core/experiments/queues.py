@@ -21,7 +21,8 @@ def work(
     """
     try:
         for report in runs.training(folder, cancelled):
-            progress(report)
+            if report[-1] is not None:
+                progress(report)
     except Cancelled:
         return False
     return True

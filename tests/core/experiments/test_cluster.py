@@ -30,7 +30,6 @@ from grpo_core.jobs import cluster as clusters
 from grpo_core.jobs.cluster import Cluster
 from grpo_core.jobs.cluster_calls import apart, opened, sealed, versions
 from grpo_core.jobs.cluster_client import PAUSE
-from grpo_core.jobs.queue_cluster import training
 from grpo_core.queue import queue
 from tests.core.experiments import lying_worker
 from tests.core.experiments.queues import work
@@ -144,10 +143,12 @@ def test_a_queue_is_that_of_this_process_and_is_given_up_and_gone_on_with(there:
 
     with Cluster(there) as found:
         with pytest.raises(Cancelled):
-            [*training(found, elsewhere, until_something_came)]
+            [*found.queue(str(elsewhere), poll=until_something_came)]
         before = [queue.run_status(elsewhere, run).done for run in wanted.runs]
         assert 4 in before and max(before) < 6 and asked
-        made = [(each.place, each.done) for each in training(found, elsewhere, never)]
+        made = [
+            (place, status.done) for place, status, left in found.queue(str(elsewhere), poll=never) if left is not None
+        ]
     left = [(place, done) for place, count in enumerate(before) for done in range(count + 1, 7)]
     assert sorted(made) == left, "every update once"
     assert curves(elsewhere) == curves(here)
@@ -254,10 +255,10 @@ def test_a_run_s_file_stays_as_it_was_if_another_one_comes_back(
     found, lie, _ = liar
     lie.write_text(name, encoding="utf-8")
     runs = small_queue(tmp_path)
-    next(queue.training(tmp_path, lambda: False))
+    next(update for update in queue.training(tmp_path, lambda: False) if update[-1] is not None)
     before = (tmp_path / runs.runs[0].file).read_bytes()
     with pytest.raises(GrpoError) as error:
-        [*training(found, tmp_path, never)]
+        [*found.queue(str(tmp_path), poll=never)]
     assert str(error.value).startswith("A worker of the cluster sent an answer that is not used: ")
     assert (tmp_path / runs.runs[0].file).read_bytes() == before
     assert {path.name for path in tmp_path.iterdir()} <= {runs.runs[0].file, "queue.json"}, "nothing is left over"
@@ -356,8 +357,8 @@ def test_when_the_scheduler_is_killed_what_was_done_stays_and_goes_on(
     with started(tmp_path) as (file, processes), Cluster(str(file)) as found:
 
         def train() -> None:
-            for _ in training(found, elsewhere, never):
-                if processes[0].poll() is None:
+            for *_, left in found.queue(str(elsewhere), poll=never):
+                if left is not None and processes[0].poll() is None:
                     os.killpg(processes[0].pid, signal.SIGKILL)
                     processes[0].wait()
 

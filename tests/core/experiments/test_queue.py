@@ -82,12 +82,12 @@ def after(calls: int) -> Callable[[], bool]:
 def test_each_run_is_the_one_that_its_settings_alone_would_make(tmp_path: Path, queue: runs.Queue) -> None:
     told: list[runs.Progress] = []
     assert work(begun(tmp_path / "queue", queue), progress=told.append)
-    assert [(p.place, p.done) for p in told] == [
+    assert [(place, status.done) for place, status, _ in told] == [
         (r, n + 1) for r in range(len(queue.runs)) for n in range(queue.updates)
     ]
-    assert all(p.left >= 0 for p in told) and told[-1].left == 0
+    assert all(left is not None and left >= 0 for *_, left in told) and told[-1][-1] == 0
     found = runs.results(tmp_path / "queue")
-    assert [(f.settings, f.seed) for f in found] == [(r.settings, r.settings.seed) for r in queue.runs]
+    assert [result.settings for result in found] == [run.settings for run in queue.runs]
     for run, result in zip(queue.runs, found, strict=True):
         alone = learner(run.settings)
         expected = [metrics(next(alone)) for _ in range(queue.updates)]
@@ -132,7 +132,7 @@ def test_a_run_that_another_engine_goes_on_with_is_named_once(
     monkeypatch.setattr(engines, "torch_is_there", lambda: False)
     told: list[runs.Progress] = []
     assert work(folder, progress=told.append)
-    notes = [(one.place, one.done, one.note) for one in told if one.note]
+    notes = [(place, status.done, status.note) for place, status, _ in told if status.note]
     assert [one[:2] for one in notes] == ([(0, 4)] if said else [])
     assert all(said in note for _, _, note in notes)
 
@@ -200,8 +200,8 @@ def test_a_run_that_breaks_down_ends_and_the_others_go_on(tmp_path: Path) -> Non
     broken, calm = (runs.run_status(tmp_path, run) for run in queue.runs)
     assert broken.done < 30 and "is not a finite number" in broken.trouble
     assert (calm.done, calm.trouble) == (30, "")
-    assert told[-1].left == 0
-    assert [(p.place, p.done) for p in told if p.trouble] == [(0, broken.done)]
+    assert told[-1][-1] == 0
+    assert [(place, status.done) for place, status, _ in told if status.trouble] == [(0, broken.done)]
     assert not runs.unfinished(tmp_path), "it would break down at the same update again"
 
 

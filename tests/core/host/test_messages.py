@@ -26,7 +26,7 @@ from grpo_core.host.messages import (
     to_progress,
     to_report,
 )
-from grpo_core.host.reports import Failure, Report, State
+from grpo_core.host.reports import Report, State
 from grpo_core.metrics import metrics
 from grpo_core.progress import Phase, Progress, Written
 from grpo_core.questions import Question, Replay
@@ -144,7 +144,7 @@ def test_a_buffer_is_followed_by_another_one_bundle_by_bundle() -> None:
     [
         Report(run_id="a", order=3, state=State.PAUSED, reached="Entropy is below 1."),
         Report(run_id="", order=4, state=State.IDLE, closed="a"),
-        Report(run_id="a", order=5, state=State.FAILED, failure=Failure(run_id="a", sentence="No.", step=7)),
+        Report(run_id="a", order=5, state=State.FAILED, failure="No."),
     ],
 )
 def test_a_report_arrives_as_it_was(report: Report) -> None:

@@ -20,7 +20,6 @@ from grpo_core.host.live_run import LiveRun
 from grpo_core.host.loop import Loop
 from grpo_core.host.messages import from_command
 from grpo_core.host.process import Incoming, Outgoing, ProcessLearners
-from grpo_core.host.run_output import run_writer
 from grpo_core.learners import Earlier, Learner, learner, never, nothing_earlier
 from grpo_core.questions import FirstAnswers
 from grpo_core.record import Step
@@ -41,7 +40,7 @@ class Process:
         self.window, self.folder = window, folder
         outgoing = Outgoing(own)
         self.incoming = Incoming(own, outgoing)
-        self.loop = Loop(outgoing, learners, run_writer, self.incoming.interrupts)
+        self.loop = Loop(outgoing, learners, self.incoming.interrupts)
 
     def send(self, command: Command) -> None:
         send(self.window, *from_command(command))
@@ -117,7 +116,7 @@ def test_memory_that_is_short_in_an_update_is_said_in_a_sentence_and_the_run_goe
     with monkeypatch.context() as patch:
         patch.setattr(LiveRun, "update", short)
         reports = [message for message in process.turn(1) if message["is"] == "report"]
-    (sentence,) = [report["failure"]["sentence"] for report in reports if report["failure"]]
+    (sentence,) = [report["failure"] for report in reports if report["failure"]]
     assert sentence.startswith("The run was stopped after update 2: memory is short.")
     process.send(Run(run_id="a", updates=None))
     process.look("a")

@@ -15,8 +15,8 @@ from grpo_core.bandit.simulate import never
 from grpo_core.bandit.streams import Streams
 from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings
-from grpo_core.errors import SettingsError, ShapeError
-from grpo_core.text import tr
+from grpo_core.errors import ShapeError
+from grpo_core.experiments.ensemble import action_rewards
 
 BINS = 41
 """Number of histogram bars, which is odd so that one bar is centered on 0."""
@@ -112,11 +112,9 @@ def many_batches(settings: Settings, logp: np.ndarray, count: int, seed: int) ->
         SettingsError: an action of this task does not have a fixed reward, or the baseline would have to be supplied.
         ShapeError: the policy has other actions than the task.
     """
-    work = task(settings.bandit)
-    if work.action_rewards is None:
-        raise SettingsError("task.landscape", settings.bandit.landscape, tr("choose a task of one decision"))
-    if logp.shape != work.action_rewards.shape:
-        raise ShapeError("logp", logp.shape, str(work.action_rewards.shape))
+    work, paid = task(settings.bandit), action_rewards(settings)
+    if logp.shape != paid.shape:
+        raise ShapeError("logp", logp.shape, str(paid.shape))
     streams = _OneUpdate(range(seed, seed + count))
     dist = runs_last(np.broadcast_to(logp, (streams.runs, *logp.shape)))
     drawn = draw(settings.learner, work, np.exp(dist), 1, streams, never)
@@ -124,7 +122,7 @@ def many_batches(settings: Settings, logp: np.ndarray, count: int, seed: int) ->
     grouped = (streams.runs, -1, size)
     rewards = drawn.rewards.reshape(grouped)
     alone = settings.objective.replace(kl_in="loss")
-    table = work.action_rewards[0]
+    table = paid[0]
     return Batches(
         actions=drawn.completions.tokens[..., 0].reshape(grouped)[:count, 0],
         rewards=rewards[:count, 0],

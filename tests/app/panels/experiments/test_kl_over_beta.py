@@ -112,7 +112,7 @@ def test_the_updates_of_the_run_lie_over_the_sweep_and_every_view_has_its_table(
     run = driver.program.workspace.run
     assert run is not None
     assert np.array_equal(y, run.series["kl"].values)
-    assert np.allclose(x, FEW.places.at([0.04])[0]) and 0 < x[0] < 1
+    assert np.allclose(x, FEW.at([0.04])[0]) and 0 < x[0] < 1
     assert panel.views.training.lines["own"].x.tolist() == [1, 2, 3, 4, 5, 6, 7]
     for view, plot in ((FINAL, panel.views.kl), (FRONTIER, panel.views.frontier), (TRAINING, panel.views.training)):
         show(driver, panel, view)
@@ -316,7 +316,7 @@ def test_a_language_model_is_swept_by_one_click_and_its_points_come_one_by_one(l
     assert len(own_points(panel).x) == 6
     shown_buttons = [button for button in panel.run.findChildren(QPushButton) if button.isVisible()]
     assert shown_buttons == [panel.run.now]
-    assert set(LANGUAGE_GRIDS[BETA]) <= set(panel.selection.grid.values)  # the axis is that of the coming points
+    assert set(LANGUAGE_GRIDS[BETA]) <= set(panel.selection.over.values)  # the axis is that of the coming points
     panel.choices.choice = replace(panel.choices.choice, over=Swept(path=BETA, values=(0.0, 0.4, 1.0)), updates=2)
     counts = []
     panel.controller.changed.connect(
@@ -388,7 +388,7 @@ def test_real_runs_lie_beside_the_sweep_in_picture_and_table(
     panel.add_runs(tmp_path / "beta sweep")
     driver.qtbot.waitUntil(lambda: panel.real is not None)
     driver.settle()
-    place = panel.selection.grid.at([0.2])[0]
+    place = panel.selection.over.at([0.2])[0]
     for chart, measure in ((panel.views.kl, "kl_estimate"), (panel.views.reward, "reward_mean")):
         marks = next(points for points in chart.picture.points if points.name == "real")
         np.testing.assert_array_equal(marks.x, [place, place])

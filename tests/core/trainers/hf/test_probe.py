@@ -9,9 +9,9 @@ import pytest
 from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.host.buffer import Buffer
 from grpo_core.host.commands import Begin
-from grpo_core.host.language import answering_learner
+from grpo_core.host.language import AnsweringLearner
 from grpo_core.host.live_run import LiveRun
-from grpo_core.host.run_output import run_writer
+from grpo_core.learners import language_learner, never
 from grpo_core.questions import FirstAnswers, FixedAnswers, answer_from_json, question_from_json
 from grpo_core.update_time import UpdateTime, UpdateTimeQuestion
 from tests.core.trainers.hf.test_policy import run, same
@@ -61,7 +61,8 @@ def test_the_question_and_its_answer_cross_as_lines() -> None:
 def test_it_is_asked_of_a_folders_model_before_its_first_update_alone(folders: dict[str, Path], tmp_path: Path) -> None:
     settings = small(folders["llama"])
     begin = Begin(run_id="one", path=tmp_path / "one.grpo", settings=settings, buffer=Buffer("one", settings))
-    live = LiveRun(begin, answering_learner, run_writer, lambda: False)
+    model = AnsweringLearner(language_learner(settings, [], never), never)
+    live = LiveRun(begin, lambda *arguments, **named: model, never)
     question = UpdateTimeQuestion(run="one")
     assert isinstance(live.answer(question), UpdateTime)
     answers = live.answer(FirstAnswers(run="one"))
