@@ -64,16 +64,7 @@ def ledger(*, poll: Poll) -> Iterator[dict[str, object]]:
     engine = TORCH if torch_is_there() else NUMPY
     learner = LanguageLearner(language_settings(), cancelled=given_up(poll), make_policy=ENGINES[engine])
     next(learner)
-    if engine == NUMPY:
-        yield {"blocks": learner.policy.counted(), "held": None, "allocated": None}
-        return
-    from grpo_core.lm import ledger as counting
-
-    yield {
-        "blocks": list(counting.counted(learner.policy)),
-        "held": counting.held(),
-        "allocated": counting.allocated(learner.policy),
-    }
+    yield learner.policy.ledger()
 
 
 def queued(folder: str, *, poll: Poll) -> Iterator[object]:

@@ -49,6 +49,10 @@ class Characters:
         """
         raise NotImplementedError
 
+    def ledger(self) -> dict[str, Any]:
+        """Return the memory that the policy takes, for the job of this name (:mod:`grpo_core.jobs.table`)."""
+        raise NotImplementedError
+
     def encoded(self, prompts: Sequence[Prompt]) -> np.ndarray:
         rows = [encode(prompt.text) for prompt in prompts]
         return padded(rows, max(map(len, rows)))

@@ -19,12 +19,12 @@ from grpo_core.lm.numpy_engine.optimizer import Memory, limited, stepped
 from grpo_core.lm.numpy_engine.sampler import CachedPrefixes
 from grpo_core.lm.numpy_engine.threads import set_threads
 from grpo_core.lm.numpy_engine.transformer import Trace, backward, forward, log_softmax
-from grpo_core.lm.numpy_engine.weights import Weights, shapes
+from grpo_core.lm.numpy_engine.weights import Weights, shapes, views
 from grpo_core.lm.packing import Packing, packed
 from grpo_core.lm.passes import Loss
 from grpo_core.lm.recorded_engine import NUMPY
 from grpo_core.lm.sampling import drawn
-from grpo_core.memory import Block, counted_block
+from grpo_core.memory import counted
 from grpo_core.text import tr
 
 Kept: TypeAlias = tuple[np.ndarray, np.ndarray, str, Memory | None]
@@ -118,17 +118,12 @@ class NumpyPolicy(Characters):
         gradient[:] = 0.0
         return norm
 
-    def counted(self) -> list[Block]:
-        """Return the memory blocks of the policy, its reference and its optimizer, with the sizes of their arrays."""
-        tensors = len(self.weights.named)
-        states = [] if self._memory is None else [self._memory.mean, self._memory.square]
-        blocks = [
-            _block("policy", "weights", [self.weights.flat], tensors),
-            _block("policy", "gradients", [self.gradient.flat], tensors),
-            _block("policy", "optimizer states", states, 2 * tensors),
-            _block("reference", "weights", [self.reference.flat], tensors),
-        ]
-        return [block for block in blocks if block.bytes]
+    def ledger(self) -> dict[str, Any]:
+        weights, memory = [*self.weights.named.values()], self._memory
+        moments = [] if memory is None else [memory.mean, memory.square]
+        states = [x for flat in moments for _, x in views(flat, shapes(self.weights.size))]
+        blocks = counted(weights, [*self.gradient.named.values()], states, [*self.reference.named.values()])
+        return {"blocks": blocks, "held": None, "allocated": None}
 
     # -- record, keep, restore -------------------------------------------------------------------------------------
 
@@ -192,11 +187,6 @@ def _scores(trace: Trace, batch: Packing, temperature: float) -> Scores:
     dist_logp = log_softmax(trace.logits if temperature == 1 else trace.logits / temperature)
     logp = np.where(batch.present, dist_logp[batch.context, batch.targets], dist_logp.dtype.type(0))
     return Scores(dist_logp=dist_logp, logp=logp, stream=trace.stream)
-
-
-def _block(model: str, part: str, arrays: list[np.ndarray], tensors: int) -> Block:
-    size, numbers, kinds = sum(x.nbytes for x in arrays), sum(x.size for x in arrays), {str(x.dtype) for x in arrays}
-    return counted_block(model, part, size=size, numbers=numbers, kinds=kinds, tensors=tensors)
 
 
 def _single(x: np.ndarray) -> np.ndarray:

@@ -19,7 +19,6 @@ WITH_TORCH = {
     "checkpoint",
     "pretraining",
     "trained_weights",
-    "ledger",
     "character_policy",
     "engines",
     "device_sampling",
