@@ -16,7 +16,7 @@ from grpo_core.errors import GrpoError
 from grpo_core.evaluated_step import EvaluatedStep
 from grpo_core.explain import Node, Quantity, explain
 from grpo_core.foreign.formats import imported_runs
-from grpo_core.lm.recorded_engine import engine_of
+from grpo_core.lm.interface import engine_of
 from grpo_core.metrics import METRICS, Metric
 from grpo_core.record import Origin, Step
 from grpo_core.runs.run_file import RunReader

@@ -58,8 +58,8 @@ def ledger(*, poll: Poll) -> Iterator[dict[str, object]]:
     CPU.
     """
     from grpo_core.lm.engines import ENGINES, torch_is_there
+    from grpo_core.lm.interface import NUMPY, TORCH
     from grpo_core.lm.learner import LanguageLearner
-    from grpo_core.lm.recorded_engine import NUMPY, TORCH
 
     engine = TORCH if torch_is_there() else NUMPY
     learner = LanguageLearner(language_settings(), cancelled=given_up(poll), make_policy=ENGINES[engine])

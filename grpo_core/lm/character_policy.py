@@ -15,10 +15,9 @@ from grpo_core.errors import SettingsError
 from grpo_core.lm.characters import Characters
 from grpo_core.lm.checkpoint import device_named, started
 from grpo_core.lm.interface import SamplingRequest, Scores, Table
-from grpo_core.lm.model import Transformer
+from grpo_core.lm.model import Layout, Transformer, layout, score
 from grpo_core.lm.passes import Loss
 from grpo_core.lm.sampler import sample
-from grpo_core.lm.scoring import Layout, layout, score
 from grpo_core.lm.trained_weights import Kept, TrainedWeights
 from grpo_core.memory import counted
 

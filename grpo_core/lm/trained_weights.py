@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from grpo_core.config import Optimizer, Settings
 from grpo_core.errors import GrpoError
 from grpo_core.lm.device_sampling import Graphs
-from grpo_core.lm.recorded_engine import TORCH
+from grpo_core.lm.interface import TORCH
 from grpo_core.text import tr
 
 State = dict[str, np.ndarray]

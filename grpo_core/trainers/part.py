@@ -189,11 +189,10 @@ def _learner() -> Callable[..., PolicyLearner[Any]]:
 def _answered(
     learner: PolicyLearner[Any], origin: Origin, question: AnyQuestion, step: Step, history: Sequence[Step]
 ) -> AnyAnswer:
-    from grpo_core.trainers.hf.answers import answered
     from grpo_core.trainers.hf.learner import FolderLearner
 
     assert isinstance(learner, FolderLearner) and isinstance(question, Question | Replay)
-    return answered(learner, origin, question, step, history)
+    return learner.answered(origin, question, step, history)
 
 
 def _update_time(learner: PolicyLearner[Any]) -> UpdateTime:

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from grpo_core.lm.numpy_engine.tables import merged
 from grpo_core.lm.numpy_engine.transformer import (
     attention,
     linear,
     log_softmax,
+    merged,
     normalized,
     relu,
     softmax,

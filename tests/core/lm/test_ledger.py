@@ -7,9 +7,9 @@ import pytest
 from grpo_core.config import language_settings
 from grpo_core.learners import never
 from grpo_core.lm.engines import ENGINES
+from grpo_core.lm.interface import TORCH
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.lm.numpy_engine.weights import parameters
-from grpo_core.lm.recorded_engine import TORCH
 from grpo_core.memory import Training, ledger, total
 
 

@@ -14,7 +14,6 @@ from grpo_core.questions import Answer, Question, Replay, Replayed, answer_from_
 from grpo_core.record import Step
 from grpo_core.texts import answer_tokens, tokens_text
 from grpo_core.trainers.hf import folder_policy as policy
-from grpo_core.trainers.hf.answers import answered
 from grpo_core.trainers.hf.folder import ModelFiles
 from grpo_core.trainers.hf.learner import FolderLearner
 from grpo_core.trainers.hf.loading import Loaded, load
@@ -32,7 +31,7 @@ def going(folders: dict[str, Path]) -> tuple[FolderLearner, list[Step]]:
 def ask(going: tuple[FolderLearner, list[Step]], number: int, question: Question | Replay) -> Answer | Replayed:
     learner, steps = going
     start = max((step.step for step in steps[: number - 1] if step.resume), default=1)
-    return answered(learner, origin(steps[0].settings), question, steps[number - 1], steps[start - 1 : number - 1])
+    return learner.answered(origin(steps[0].settings), question, steps[number - 1], steps[start - 1 : number - 1])
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])

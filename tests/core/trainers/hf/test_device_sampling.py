@@ -15,8 +15,7 @@ from grpo_core.lm.interface import SamplingRequest, Table
 from grpo_core.trainers.hf.adapter import spare_launches
 from grpo_core.trainers.hf.folder_policy import FolderPolicy
 from grpo_core.trainers.hf.loading import libraries
-from grpo_core.trainers.hf.prepared_cache import is_plain, prepared_cache
-from grpo_core.trainers.hf.sampling import CachedRows, sample, sampled_on_device
+from grpo_core.trainers.hf.sampling import CachedRows, is_plain, prepared_cache, sample, sampled_on_device
 from grpo_core.trainers.hf.scoring import proved
 from tests.core.lm.fake_cuda import fake_cuda
 from tests.core.lm.graphs import Recorded

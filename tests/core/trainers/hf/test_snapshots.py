@@ -16,9 +16,8 @@ from grpo_core.metrics import metrics
 from grpo_core.questions import Answer, Question, Replay, Replayed
 from grpo_core.record import Step
 from grpo_core.runs.run_file import RunReader, RunWriter
-from grpo_core.trainers.hf.answers import answered
 from grpo_core.trainers.hf.learner import FolderLearner
-from grpo_core.trainers.hf.snapshots import Snapshots
+from grpo_core.trainers.hf.weights import Snapshots
 from tests.core.trainers.hf.test_policy import same
 from tests.core.trainers.hf.tiny import small
 
@@ -109,7 +108,7 @@ def ask(learner: FolderLearner, whole: list[Step], question: Question | Replay) 
     """Ask about the update that ``question`` names, one of those that the learner has made."""
     step = whole[question.step - 1]
     history = leading_to(whole[question.step - 2], lambda number: whole[number - 1]) if question.step > 1 else []
-    return answered(learner, origin(step.settings), question, step, history)
+    return learner.answered(origin(step.settings), question, step, history)
 
 
 @pytest.mark.quick_cases("4", "5")
