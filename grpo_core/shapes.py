@@ -17,46 +17,32 @@ from grpo_core.text import tr
 Shape = tuple[int, ...]
 
 
-def check_batch(
-    logp: Array,
-    old_logp: Array,
-    advantage: Array,
-    mask: Array | None,
-    ref_logp: Array | None = None,
-    gate: Array | None = None,
-    denominator: Array | float | None = None,
-    exact_kl: Array | None = None,
-    entropy: Array | None = None,
-    entropy_coefficient: Array | float | None = None,
-    entropy_weight: Array | None = None,
-    sampling_logp: Array | None = None,
-) -> None:
-    """Check the arguments of the loss against the shape (..., B, T) of ``logp``.
+OF_TOKENS = ("ref_logp", "gate", "exact_kl", "entropy", "entropy_weight", "sampling_logp")
+OF_RUNS = ("denominator", "entropy_coefficient")
+"""Further arguments of the loss (:class:`grpo_core.objective.Given`): one number per token, or one per run."""
+_KNOWN = {*OF_TOKENS, *OF_RUNS}
+
+
+def check_batch(logp: Array, old_logp: Array, advantage: Array, mask: Array | None, given: Mapping[str, Any]) -> None:
+    """Check the arguments of the loss against the shape (..., B, T) of ``logp``. ``given`` are the further ones.
 
     Raises:
         ShapeError: an argument does not fit; the message names the first one.
+        TypeError: there is no such argument.
     """
-    frame = logp.shape
-    if (
+    if not given.keys() <= _KNOWN:
+        raise TypeError(f"the loss has no argument {', '.join(sorted(given.keys() - _KNOWN))}")
+    frame, ref_logp = logp.shape, given.get("ref_logp")
+    if (  # fast path: a bandit run calls this thousands of times a second
         advantage.shape == frame[:-1] != ()
         and old_logp.shape == frame
         and (mask is None or mask.shape == frame)
         and (ref_logp is None or ref_logp.shape == frame)
-        and gate is denominator is exact_kl is entropy is entropy_coefficient is entropy_weight is sampling_logp is None
+        and not [name for name, x in given.items() if x is not None and name != "ref_logp"]
     ):
-        return  # fast path: a bandit run calls this thousands of times a second
-    of_tokens = {
-        "old_logp": old_logp,
-        "mask": mask,
-        "ref_logp": ref_logp,
-        "gate": gate,
-        "exact_kl": exact_kl,
-        "entropy": entropy,
-        "entropy_weight": entropy_weight,
-        "sampling_logp": sampling_logp,
-    }
-    of_runs = {"denominator": denominator, "entropy_coefficient": entropy_coefficient}
-    _batch(frame, advantage.shape, _shapes(of_tokens), _shapes(of_runs))
+        return
+    of_tokens = {"old_logp": old_logp, "mask": mask, **{name: given.get(name) for name in OF_TOKENS}}
+    _batch(frame, advantage.shape, _shapes(of_tokens), _shapes({name: given.get(name) for name in OF_RUNS}))
 
 
 def check_rewards(rewards: Array, baseline: Array | None = None, kl: Array | None = None) -> None:
