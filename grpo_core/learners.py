@@ -19,7 +19,6 @@ from grpo_core.text import tr
 
 if TYPE_CHECKING:
     from grpo_core.lm.learner import PolicyLearner
-    from grpo_core.questions import AnyAnswer, AnyQuestion
     from grpo_core.update_time import UpdateTime
 
 NO_TORCH = (
@@ -70,9 +69,6 @@ class FolderModels:
     Attributes:
         origin: returns the origin of a run (:func:`origin`).
         learner: imports and returns the class of the learner. Raises ImportError without torch.
-        answered: answers a question about an update, given a learner of that class, the run's origin, the question, the
-            update, and the updates before it.
-        update_time: returns the time that an update takes on this machine, given a learner of that class.
         summary: returns a line about the model under some settings, given the time of an update measured in this
             session and an earlier one, each None if it was not measured. It reads nothing from the folder.
         brief: returns the main part of that line, given the settings and the time of an update.
@@ -80,8 +76,6 @@ class FolderModels:
 
     origin: Callable[[Settings], Origin]
     learner: Callable[[], Callable[..., PolicyLearner[Any]]]
-    answered: Callable[[PolicyLearner[Any], Origin, AnyQuestion, Step, Sequence[Step]], AnyAnswer]
-    update_time: Callable[[PolicyLearner[Any]], UpdateTime]
     summary: Callable[[Settings, UpdateTime | None, UpdateTime | None], str]
     brief: Callable[[Settings, UpdateTime | None], str]
 

@@ -1,7 +1,7 @@
 """Checks that the arrays of a call fit together. A wrong shape is an error that names the argument, never a silent
 broadcast.
 
-Results are cached by combination of shapes, so that a check costs one table lookup.
+Results for the loss and for rewards are cached by combination of shapes, so that a check costs one table lookup.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from grpo_core.errors import ShapeError
 from grpo_core.text import tr
 
 Shape = tuple[int, ...]
-
 
 OF_TOKENS = ("ref_logp", "gate", "exact_kl", "entropy", "entropy_weight", "sampling_logp")
 OF_RUNS = ("denominator", "entropy_coefficient")
@@ -72,7 +71,9 @@ def check_values(rewards: Array, values: Array, mask: Array) -> None:
     Raises:
         ShapeError: an argument does not fit; the message names the first one.
     """
-    _values(values.shape, rewards.shape, mask.shape)
+    _deep_enough("values", values.shape, tr("(..., B, T), one per token"))
+    _like("rewards", rewards.shape, values.shape)
+    _like("mask", mask.shape, values.shape)
 
 
 @lru_cache(maxsize=1024)
@@ -103,13 +104,6 @@ def _rewards(rewards: Shape, baseline: Shape | None, kl: Shape | None) -> None:
             rewards=_written(rewards)
         )
         raise ShapeError("baseline", baseline, wanted)
-
-
-@lru_cache(maxsize=1024)
-def _values(values: Shape, rewards: Shape, mask: Shape) -> None:
-    _deep_enough("values", values, tr("(..., B, T), one per token"))
-    _like("rewards", rewards, values)
-    _like("mask", mask, values)
 
 
 def _deep_enough(name: str, shape: Shape, wanted: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
-from grpo_core.learners import Earlier, folder_models, language_learner, leading_to, origin
+from grpo_core.learners import Earlier, language_learner, leading_to, origin
 from grpo_core.progress import Progress, unreported
 from grpo_core.questions import AnyAnswer, AnyQuestion, FirstAnswers, FixedAnswers
 from grpo_core.record import Step
@@ -63,13 +63,11 @@ class AnsweringLearner:
         if isinstance(question, UpdateTimeQuestion):
             if step is not None:
                 raise GrpoError(tr("The run already has an update; the time each update took is recorded with it."))
-            if not self.settings.model.folder:
-                raise GrpoError(tr("Update times are measured only for models from folders."))
-            return folder_models().update_time(self._learner)
+            return self._learner.update_time()
         assert step is not None
         before = leading_to(earlier(step.step - 1), earlier) if step.step > 1 else []
         if step.settings.model.folder:
-            return folder_models().answered(self._learner, origin(step.settings), question, step, before)
+            return self._learner.answered(origin(step.settings), question, step, before)
         return self._answering(question, step, before, self._cancelled)
 
 

@@ -73,6 +73,8 @@ class TrainedWeights:
         optimizer: settings of the first step.
     """
 
+    engine = TORCH
+
     def __init__(self, weights: Sequence[nn.Parameter], critic: Tensor, optimizer: Optimizer) -> None:
         self._weights = tuple(weights)
         self.graphs = Graphs(self._weights)
@@ -80,10 +82,6 @@ class TrainedWeights:
         self.device = critic.device
         self._kind = optimizer.kind
         self._optimizer = self._made(optimizer)
-
-    @property
-    def engine(self) -> str:
-        return TORCH
 
     def computing(self, settings: Settings) -> torch.autocast:
         return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=settings.model.in_bfloat16)

@@ -12,9 +12,6 @@ from grpo_core.child.answering import Answer
 from grpo_core.foreign.formats import Formats
 from grpo_core.foreign.recording import Source
 from grpo_core.learners import FolderModels
-from grpo_core.questions import AnyAnswer, AnyQuestion, Question, Replay
-from grpo_core.record import Origin, Step
-from grpo_core.update_time import UpdateTime
 
 if TYPE_CHECKING:
     from grpo_core.commands.train_command import Start
@@ -87,8 +84,6 @@ def models() -> FolderModels:
     return FolderModels(
         origin=origin,
         learner=_learner,
-        answered=_answered,
-        update_time=_update_time,
         summary=model_summary,
         brief=in_fewer_words,
     )
@@ -184,19 +179,3 @@ def _learner() -> Callable[..., PolicyLearner[Any]]:
     from grpo_core.trainers.hf.learner import FolderLearner
 
     return FolderLearner
-
-
-def _answered(
-    learner: PolicyLearner[Any], origin: Origin, question: AnyQuestion, step: Step, history: Sequence[Step]
-) -> AnyAnswer:
-    from grpo_core.trainers.hf.learner import FolderLearner
-
-    assert isinstance(learner, FolderLearner) and isinstance(question, Question | Replay)
-    return learner.answered(origin, question, step, history)
-
-
-def _update_time(learner: PolicyLearner[Any]) -> UpdateTime:
-    from grpo_core.trainers.hf.learner import FolderLearner
-
-    assert isinstance(learner, FolderLearner)
-    return learner.update_time()
