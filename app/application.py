@@ -15,17 +15,12 @@ from app import parts
 from app.clock import Timer
 from app.commands.actions import Actions, fill_menus
 from app.commands.command import Command
-from app.commands.edit_menu import edit_commands
-from app.commands.file_menu import file_commands
-from app.commands.go_menu import go_commands
-from app.commands.help_menu import help_commands
 from app.commands.palette import CommandPalette, setting_commands
-from app.commands.run_menu import run_commands
+from app.commands.program_menus import file_commands, help_commands, view_commands
+from app.commands.run_menus import edit_commands, go_commands, run_commands
 from app.commands.sheet import ShortcutSheet
 from app.commands.targets import CommandTargets
-from app.commands.view_menu import view_commands
-from app.controllers.shutdown import ShutdownController
-from app.controllers.startup import Startup
+from app.controllers.startup import ShutdownController, Startup
 from app.crash.hooks import CrashHooks
 from app.messages.message import Severity
 from app.resources import icon
@@ -130,12 +125,12 @@ class Application(CommandTargets):
         self.window.add_toolbars(self.transport)
 
     def _make_ends(self) -> None:
-        self.startup = Startup(self, self.runs, self.run_files, self.doors, self.layouts)
+        self.startup = Startup(self, self.runs, self.doors, self.layouts)
         closers = (
             self.background_runs.close,
             self.startup.close,
             self.prompts.close,
-            self.run_files.close,
+            self.runs.close,
             self.session_files.close,
             self.exporter.close,
             *(close for part in self.parts for close in part.closers()),

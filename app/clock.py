@@ -78,6 +78,11 @@ def skip(seconds: float) -> None:
     _clock.ahead += seconds
 
 
+def eased(share: float) -> float:
+    """Return the share of the way covered after ``share`` of the time, with a slow start and a slow end."""
+    return share * share * (3 - 2 * share)
+
+
 @contextmanager
 def manual() -> Iterator[ManualClock]:
     """Replace the window's clock with one that is advanced by hand.

@@ -68,7 +68,9 @@ class FolderModels:
 
     Attributes:
         origin: returns the origin of a run (:func:`origin`).
-        learner: imports and returns the class of the learner. Raises ImportError without torch.
+        learner: imports and returns the class of the learner, which also has ``update_time()``, the time that an update
+            takes on this machine, and ``answered()``, given a run's origin, a question about an update, the update, and
+            the updates before it. Raises ImportError without torch.
         summary: returns a line about the model under some settings, given the time of an update measured in this
             session and an earlier one, each None if it was not measured. It reads nothing from the folder.
         brief: returns the main part of that line, given the settings and the time of an update.

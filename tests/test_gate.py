@@ -105,7 +105,7 @@ def test_the_list_names_requests_and_modules_that_exist() -> None:
     for module in (*HERE.values(), *(module for _, parsing in REQUESTED.values() for module in parsing)):
         assert module.rstrip(".") in known, module
     asked = {request for requests, _ in REQUESTED.values() for request in requests}
-    other = {"enclose", "probe", "vocabulary", "notes", "step", "texts", "completions", "measured", "reports"}
+    other = {"enclose", "probe", "vocabulary", "notes", "step", "completions", "measured", "reports"}
     assert {*Sources().table(), *files_table()} - asked == other | {"stamps", "losses", "incomplete"}
     assert asked <= {*Sources().table(), *files_table()}
 

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QActionGroup, QIcon
 from PySide6.QtWidgets import QMainWindow, QMenu, QMenuBar
 
-from app.commands.command import LANGUAGE, LAYOUT, THEME, Command, CommandStatus, Context, conflicts
+from app.commands.command import LANGUAGE, LAYOUT, THEME, Command, Context, conflicts
 from app.commands.focus import FocusKeys
 from app.theme.labels import plain_tip
 
@@ -28,9 +28,10 @@ class CommandAction(QAction):
     def __init__(self, command: Command, icon: Callable[[str], QIcon] | None, parent: QObject) -> None:
         """Create the action. ``icon`` is a function that creates an icon from its name."""
         super().__init__(command.text, parent)
-        self.why = ""
+        self.why = self._icon_name = ""
         self._icon = icon
-        self._shown: CommandStatus | None = None
+        self._shown: tuple[object, ...] | None = None
+        """The state of the command that is shown; None if it has to be shown anew."""
         self.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
         self.triggered.connect(self._on_triggered)
         self.stand_for(command)
@@ -52,29 +53,31 @@ class CommandAction(QAction):
 
         This is cheap if nothing has changed.
         """
-        status, before = self.command.status(), self._shown
-        if status == before:
+        command = self.command
+        text, icon = (command.text, command.icon) if command.face is None else command.face()
+        why, checked = command.blocked(), command.checked is not None and command.checked()
+        if (text, icon, why, checked) == self._shown:
             return
-        self._shown = status
-        if before is None or before.icon != status.icon:
+        self._shown = text, icon, why, checked
+        if icon != self._icon_name:
+            self._icon_name = icon
             self.refresh_icon()
-        self.why = status.blocked
-        self.setEnabled(not status.blocked)
-        self.setChecked(status.checked)
-        self.setText(status.text)
-        keys = f" ({self.command.shown_keys})" if self.command.shortcuts else ""
-        self.setToolTip(plain_tip(f"{status.text}{keys}. {status.blocked or self.command.tip}".strip()))
+        self.why = why
+        self.setEnabled(not why)
+        self.setChecked(checked)
+        self.setText(text)
+        keys = f" ({command.shown_keys})" if command.shortcuts else ""
+        self.setToolTip(plain_tip(f"{text}{keys}. {why or command.tip}".strip()))
 
     def refresh_icon(self) -> None:
-        name = self.command.icon if self._shown is None else self._shown.icon
-        if self._icon is not None and name:
-            self.setIcon(self._icon(name))
+        if self._icon is not None and self._icon_name:
+            self.setIcon(self._icon(self._icon_name))
 
     @Slot()
     def _on_triggered(self) -> None:
         self._shown = None  # Qt itself has toggled a checkable action that was clicked
         self.begins.emit()
-        if not self.command.status().blocked:  # what is shown may be a quarter of a second old
+        if not self.command.blocked():  # what is shown may be a quarter of a second old
             self.command.run()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from PySide6.QtGui import QKeySequence
 
@@ -24,20 +24,6 @@ REST = "rest"
 Context: TypeAlias = Literal["app", "lesson", "present"]
 
 
-class CommandStatus(NamedTuple):
-    """The current state of a command, read once per frame and applied only if it has changed.
-
-    Attributes:
-        blocked: the reason why it cannot run; empty if it can.
-        checked: whether it is on; False for a command that cannot be switched on.
-    """
-
-    text: str
-    blocked: str
-    checked: bool
-    icon: str = ""
-
-
 def never_blocked() -> str:
     """Return an empty string. This is the condition of a command that can always run."""
     return ""
@@ -47,8 +33,8 @@ def never_blocked() -> str:
 class Command:
     """One action that the user can take.
 
-    ``blocked``, ``checked``, ``text_now`` and ``icon_now`` are called once per frame in the GUI thread, so they must
-    only read existing state.
+    ``blocked``, ``checked`` and ``face`` are called once per frame in the GUI thread, so they must only read existing
+    state.
 
     Attributes:
         id: stable name, for example ``step_back`` or ``theme.dark``.
@@ -60,8 +46,7 @@ class Command:
         tip: description in one sentence.
         blocked: function that returns the reason why it cannot run now; empty if it can.
         checked: function that returns whether it is on, for a command that can be switched on and off.
-        text_now: function that returns its name, if the name changes.
-        icon_now: function that returns the name of its icon, if the icon changes.
+        face: function that returns its name and the name of its icon, if these change.
         repeats: whether holding the key runs it repeatedly.
         divided: whether there is a separator above it in the menu.
         after: id of the command that it follows in the table, for a command of a part; empty for the end.
@@ -80,24 +65,17 @@ class Command:
     tip: str = ""
     blocked: Callable[[], str] = never_blocked
     checked: Callable[[], bool] | None = None
-    text_now: Callable[[], str] | None = None
-    icon_now: Callable[[], str] | None = None
+    face: Callable[[], tuple[str, str]] | None = None
     repeats: bool = False
     divided: bool = False
     after: str = ""
     subject: str = ""
     listed: bool = True
 
-    def status(self) -> CommandStatus:
-        """Return the command's current name, icon and check mark, and the reason why it cannot run, if any."""
-        text = self.text if self.text_now is None else self.text_now()
-        icon = self.icon if self.icon_now is None else self.icon_now()
-        return CommandStatus(text, self.blocked(), self.checked is not None and self.checked(), icon)
-
     @property
     def changes(self) -> bool:
         """Whether the command's name, icon, check mark or enabled state ever changes."""
-        return any((self.blocked is not never_blocked, self.checked, self.text_now, self.icon_now))
+        return any((self.blocked is not never_blocked, self.checked, self.face))
 
     @property
     def group(self) -> str:

@@ -36,8 +36,7 @@ class BackgroundRunsController(QObject):
         self._window, self._messages = program.window, program.messages
         self._folder = program.paths.data / "queues"
         self.background = BackgroundQueue(program.workspace.computed_on, self)
-        self._search = Runner(self)
-        self._search.arrived.connect(self._on_unfinished)
+        self._search = Runner(self, self._on_unfinished)
         self.background.finished.connect(self._on_finished)
         self.background.failed.connect(self._on_failed)
 

@@ -10,7 +10,8 @@ from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QWidget
 
 from app.controllers.first_steps import FirstSteps
 from app.controllers.program import Program
-from app.plotting.bar_chart import CLICK, BarChart
+from app.plotting.bar_chart import BarChart
+from app.plotting.chart import CLICK
 from app.token_grid.grid import TokenGrid
 from app.widgets.panel import Panel, around
 

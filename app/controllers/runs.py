@@ -1,56 +1,66 @@
 """The controller of runs: start, open, branch, save, close and delete. Errors are reported in the message bar.
 
-A run whose file another window has closed can be continued here.
+Run files are opened and copied in the background, because a disk may be slow and a file may be malicious. A run whose
+file another window has closed can be continued here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import Slot
 
 from app.clock import Timer
 from app.controllers.layouts import LayoutsController
 from app.controllers.program import Program
-from app.controllers.run_files import RunFiles
 from app.controllers.session_files import SESSIONS, SessionFiles
 from app.controllers.structural_changes import PromptReading, StructuralChanges
+from app.jobs.runner import Poll
 from app.messages.message import Severity
 from app.panels.controls.kinds import with_prompt_file
+from app.part import WindowPart
+from app.sessions.file_task import FileTasks
 from app.settings.files import exists
 from app.theme.file_dialogs import file_to_open, file_to_save
 from app.workspace.run_handle import RunHandle
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import RunFileError
+from grpo_core.foreign.readers import Readers
 from grpo_core.runs import library
-from grpo_core.runs.run_file import RunReader
+from grpo_core.runs.run_file import RunReader, copy_run, holds_recorded_run
 from grpo_core.runs.session import SUFFIX
 from grpo_core.text import tr
 
 RUNS = tr("GRPO Lab runs (*.grpo)")
 OWN_SUFFIX = ".grpo"
+LOOK_MS = 2000
+"""Milliseconds between two checks whether another window still writes the file of the current run."""
+Then: TypeAlias = Callable[[RunHandle], object]
+"""An action on a run after it has been shown."""
 
 
-class RunsController:
-    """Asks for files when needed, and leaves the rest to the run manager."""
+class RunsController(FileTasks):
+    """Asks for files when needed, reads and copies one after another, and leaves the rest to the run manager."""
 
     def __init__(
         self,
         program: Program,
         layouts: LayoutsController,
-        run_files: RunFiles,
         session_files: SessionFiles,
         prompts: PromptReading,
         structural: StructuralChanges,
     ) -> None:
+        super().__init__(program.messages, "run file", program)
         self._window, self._workspace, self._run_manager = program.window, program.workspace, program.run_manager
-        self._layouts, self._preferences, self._files = layouts, program.preferences, run_files
-        self._session_files, self._prompts = session_files, prompts
-        self._structural, self._parts, self._messages = structural, program.parts, program.messages
+        self._layouts, self._preferences, self._parts = layouts, program.preferences, program.parts
+        self._session_files, self._prompts, self._structural = session_files, prompts, structural
+        self._look = Timer(self, self.free_held, LOOK_MS, repeats=True)
+        self._run_manager.runs_changed.connect(self._on_runs)
+        self._workspace.activated.connect(self._on_runs)
 
     # -- begin -------------------------------------------------------------------------------------------------------
 
@@ -159,14 +169,38 @@ class RunsController:
 
     def open_own(self, path: Path) -> None:
         """Open a run file, or report why it cannot be opened."""
-        self._files.open(path, lambda _: self._on_opened(path), self.open_recorded)
+        self.open_file(path, lambda _: self._on_opened(path))
+
+    def open_file(self, path: Path, then: Then) -> None:
+        """Show the run at ``path``, then call ``then``. If it cannot be opened, report the reason.
+
+        A file converted from another trainer's run is opened by a part of the program.
+        """
+        self.when_idle(partial(self._open, path, then))
+
+    def _open(self, path: Path, then: Then) -> None:
+        ours = self._run_manager.trained_from(path)
+        if ours is not None:  # its file does not contain all updates shown
+            self._run_manager.show(ours)
+            then(ours)
+            return
+
+        def show(run: RunHandle | None) -> None:
+            if run is None:
+                self._open_recorded(path)
+            else:
+                then(self._run_manager.adopt(run))
+
+        own = path.parent.resolve() == self._run_manager.folder.resolve()
+        work = partial(_read, self._workspace.readers, self._parts, path, own)
+        self.start(tr("Opening {name}").format(name=path.name), work, show)
 
     def _on_opened(self, path: Path) -> None:
         self._window.leave_alone()  # also for a run that is already shown
         self._layouts.suit()
         self._preferences.remember(path)
 
-    def open_recorded(self, path: Path) -> None:
+    def _open_recorded(self, path: Path) -> None:
         """Open a run file converted from another trainer's run, or report that nothing here opens it."""
         if not any(part.open_recorded(path) for part in self._parts):
             sentence = tr("{name} holds a run of another trainer; opening such runs is switched off.")
@@ -179,12 +213,18 @@ class RunsController:
         name, _ = file_to_save(self._window, tr("Save run as"), suggestion, RUNS)
         if name:
             target = Path(name) if Path(name).suffix else Path(name).with_suffix(".grpo")
-            self._files.save_as(run, target, lambda _: self._on_saved(target))
+            self.when_idle(partial(self._save_as, run, target))
 
-    def _on_saved(self, target: Path) -> None:
-        sentence = tr("The run is saved as {target}.").format(target=target)
-        self._messages.say(sentence, Severity.INFO)
-        self._preferences.remember(target)
+    def _save_as(self, run: RunHandle, target: Path) -> None:
+        if not self._messages.attempt(partial(self._run_manager.commit, run)):
+            return
+
+        def finish(_: None) -> None:
+            self._run_manager.mark_saved(run)
+            self._messages.say(tr("The run is saved as {target}.").format(target=target), Severity.INFO)
+            self._preferences.remember(target)
+
+        self.start(tr("Saving {name}").format(name=target.name), partial(copy_run, run.path, target), finish)
 
     # -- end ---------------------------------------------------------------------------------------------------------
 
@@ -199,30 +239,18 @@ class RunsController:
         for path in paths:
             self._messages.attempt(partial(library.remove, path))
 
-
-LOOK_MS = 2000
-
-
-class HeldRuns(QObject):
-    """While another window writes the file of the current run, checks periodically whether it still does."""
-
-    def __init__(self, program: Program, runs: RunsController) -> None:
-        super().__init__(program)
-        self._workspace, self._run_manager, self._runs = program.workspace, program.run_manager, runs
-        self._timer = Timer(self, self.look, LOOK_MS, repeats=True)
-        self._run_manager.runs_changed.connect(self._on_runs)
-        self._workspace.activated.connect(self._on_runs)
+    # -- runs that another window writes -----------------------------------------------------------------------------
 
     @Slot()
     def _on_runs(self) -> None:
         run = self._workspace.run
         if run is not None and run.held:
-            self._timer.start()
+            self._look.start()
         else:
-            self._timer.stop()
+            self._look.stop()
 
     @Slot()
-    def look(self) -> None:
+    def free_held(self) -> None:
         """Allow the current run to be continued if no other window writes it any more.
 
         If the other window has added updates, the file is read again.
@@ -234,13 +262,22 @@ class HeldRuns(QObject):
             self._run_manager.runs_changed.emit()
             self._workspace.request_frame()
         else:
-            self._runs.open_path(run.path)
-        self._workspace.problem.emit(
-            tr("{name} is no longer being written by another window: it can be continued here.").format(
-                name=run.path.name
-            ),
-            "info",
-        )
+            self.open_path(run.path)
+        sentence = tr("{name} is no longer being written by another window: it can be continued here.")
+        self._workspace.problem.emit(sentence.format(name=run.path.name), "info")
+
+
+def _read(readers: Readers, parts: Sequence[WindowPart], path: Path, own: bool, poll: Poll) -> RunHandle | None:
+    """Return the run at ``path``, or None for a file converted from another trainer's run.
+
+    The file is first inspected by ``readers`` unless it is in the ``own`` folder.
+    """
+    if holds_recorded_run(path) if own else readers.is_converted(path, poll=poll):
+        return None
+    run = RunHandle.open(path, poll)
+    for part in parts:
+        part.has_read(run, poll)
+    return run
 
 
 def _last(run: RunHandle) -> int | None:

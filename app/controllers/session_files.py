@@ -17,7 +17,7 @@ from app.theme.file_dialogs import file_to_save
 from app.window.layouts import LAYOUTS
 from app.workspace.run_handle import RunHandle
 from grpo_core.config import Settings
-from grpo_core.errors import GrpoError, given_up
+from grpo_core.errors import GrpoError
 from grpo_core.foreign.readers import Readers
 from grpo_core.lm.kept_prompts import read_ahead
 from grpo_core.runs.session import SUFFIX, Manifest, SessionRun, save_session
@@ -58,11 +58,7 @@ class SessionFiles(FileTasks):
         runs = [run for run in open_here if not run.is_recorded]
         manifest, paths = self._manifest(runs), [run.path for run in runs]
         title = tr("Saving {name}").format(name=target.name)
-
-        def work(poll: Poll) -> Manifest:
-            return save_session(target, manifest, paths, given_up(poll), poll.tell)
-
-        self.start(title, work, partial(self._on_saved, target))
+        self.start(title, partial(save_session, target, manifest, paths), partial(self._on_saved, target))
         own = self._workspace.mode.takeover.own
         run = self._workspace.run if own is None else own.run
         if len(runs) < len(open_here):
@@ -179,9 +175,9 @@ class SessionFiles(FileTasks):
 
 def _opened_session(readers: Readers, path: Path, folder: Path, poll: Poll) -> OpenedSession:
     """Open a session, like :func:`open_session`, read its runs, and load the prompts of its new run."""
-    manifest, copies = readers.session(path, folder, given_up(poll), poll.tell)
+    manifest, copies = readers.session(path, folder, poll)
     if manifest.shown is None and manifest.settings is not None:
-        read_ahead(manifest.settings, given_up(poll), readers.prompts)
+        read_ahead(manifest.settings, poll, readers.prompts)
     return manifest, [
         _opened_run(copy) if run.listed else None for run, copy in zip(manifest.runs, copies, strict=True)
     ]

@@ -15,7 +15,7 @@ from app.controllers.program import Program
 from app.messages.message import Severity
 from app.sessions.file_task import FileTasks
 from grpo_core.config import Settings
-from grpo_core.errors import GrpoError, given_up
+from grpo_core.errors import GrpoError
 from grpo_core.lm.kept_prompts import at_hand, left_out, read_ahead
 from grpo_core.lm.prompt_file import located
 from grpo_core.text import tr
@@ -44,7 +44,7 @@ class PromptReading(FileTasks):
             return
         title = tr("Reading the prompts of {name}").format(name=located(settings.language.file).name)
         read = self._readers.prompts
-        self.start(title, lambda poll: read_ahead(settings, given_up(poll), read), done)
+        self.start(title, lambda poll: read_ahead(settings, poll, read), done)
 
 
 MERGE_MS = 400

@@ -57,9 +57,7 @@ class ExperimentController(QObject, Generic[R]):
         self.problem = ""
         self.coming: R | None = None
         self._closed = False
-        self._runner = Runner(self)
-        self._runner.arrived.connect(self._on_arrived)
-        self._runner.ended.connect(self._on_ended)
+        self._runner = Runner(self, self._on_arrived, self._on_ended)
 
     @property
     def busy(self) -> bool:

@@ -55,9 +55,7 @@ class KlOverBetaPanel(Panel):
         self.real: RealRuns | None = None
         """Runs of a sweep of real training, shown next to the panel's own sweep. None if there are none."""
         self._real_folder, self._real_coming = Path(), list[RealRun]()
-        self._reader = Runner(self)
-        self._reader.arrived.connect(self._on_real_run)
-        self._reader.ended.connect(self._on_real_read)
+        self._reader = Runner(self, self._on_real_run, self._on_real_read)
         self._begun = False
         self._others: SweepResults | None = None  # of the kind of run that is not shown
         self.headline = SourcedLabel(wraps=True)

@@ -9,12 +9,13 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QSize, Slot
 
 from app.export.dialog import PictureChoice
-from app.export.files import write
-from app.export.process import ExportProcess
+from app.export.process import exporting
 from app.export.stage import LOWEST, caption_of, staged, themed, without_controls
+from app.jobs.runner import CANCELLED, Runner
 from app.messages.message import BarAction, Message, Severity
 from app.messages.message_bar import MessageBar
-from app.plotting.export import FORMATS, Paper, drawn, table_csv, tables, targets
+from app.plotting.export import FORMATS, Paper, drawn, table_files
+from app.settings.files import write
 from app.training.controller import Controller
 from app.widgets.panel import Panel
 from app.workspace.workspace import Workspace
@@ -35,12 +36,14 @@ class Exporter(QObject):
     ) -> None:
         super().__init__(parent)
         self._workspace, self._controller, self._messages = workspace, controller, messages
-        self._process: ExportProcess | None = None
-        self._target, self._what = Path(), ""
+        self._target, self._written = Path(), ""
+        self._runner = Runner(self, tr("The work on the file was stopped by an unexpected error."))
+        self._runner.arrived.connect(self._report)
+        self._runner.ended.connect(self._on_ended)
 
     @property
     def busy(self) -> bool:
-        return self._process is not None
+        return self._runner.busy
 
     # -- at once -----------------------------------------------------------------------------------------------------
 
@@ -95,10 +98,9 @@ class Exporter(QObject):
 
     def table(self, panel: Panel, path: Path) -> None:
         """Write the table of ``panel``, or the numbers of its plots, as CSV. Several tables become several files."""
-        contents = tables(panel)
-        files = targets(path, [title for title, _, _ in contents])
+        files = table_files(panel, path)
         existing = [file for file in files if file != path and file.exists()]
-        if not contents:
+        if not files:
             self._messages.say(tr("“{title}” has no table; export it as a picture.").format(title=panel.title))
         elif existing:
             self._messages.say(
@@ -106,7 +108,7 @@ class Exporter(QObject):
             )
         else:
             self.write(
-                {file: table_csv(columns, rows) for file, (_, columns, rows) in zip(files, contents, strict=True)},
+                files,
                 tr("The table of “{title}” is written to {places}.").format(
                     title=panel.title, places=", ".join(map(str, files))
                 ),
@@ -200,18 +202,14 @@ class Exporter(QObject):
 
     def begin(self, target: Path, written: str, command: str, *arguments: str) -> None:
         """Run ``command`` in a process that writes to ``target``. ``written`` is the message at the end."""
-        if self._process is not None:
+        if self.busy:
             self._messages.say(tr("Another export is being written; wait for it, or cancel it."))
             return
         self._target, self._written = target, written
-        self._process = ExportProcess(command, [*arguments, "--out", str(target.absolute())], self)
-        self._process.wrote.connect(self._report)
-        self._process.done.connect(self._on_done)
-        self._process.failed.connect(self._on_failed)
         self._report(0)
-        self._process.start()
+        self._runner.start(exporting(command, *arguments, "--out", str(target.absolute())))
 
-    @Slot(int)
+    @Slot(object)
     def _report(self, count: int) -> None:
         cancel = BarAction(text=tr("Cancel"), run=self.cancel)
         text = tr("Exporting to {target}: {count} written.") if count else tr("Exporting to {target}.")
@@ -220,30 +218,17 @@ class Exporter(QObject):
 
     def cancel(self) -> None:
         """Cancel the export, keeping finished files."""
-        if self._process is not None:
-            self._process.cancel()
-
-    @Slot()
-    def _on_done(self) -> None:
-        self._end()
-        self._messages.say(self._written, Severity.INFO)
+        self._runner.cancel()
 
     @Slot(str)
-    def _on_failed(self, why: str) -> None:
-        self._end()
-        self._messages.say(
-            why or tr("The export was cancelled; what is already in {target} is kept.").format(target=self._target),
-            Severity.ERROR if why else Severity.INFO,
-        )
-
-    def _end(self) -> None:
+    def _on_ended(self, why: str) -> None:
         self._messages.remove(BUSY)
-        if self._process is not None:
-            self._process.deleteLater()
-            self._process = None
+        if why == CANCELLED:
+            sentence = tr("The export was cancelled; what is already in {target} is kept.").format(target=self._target)
+            self._messages.say(sentence, Severity.INFO)
+        else:
+            self._messages.say(why or self._written, Severity.ERROR if why else Severity.INFO)
 
     def close(self) -> None:
         """Cancel the export when the program closes."""
-        if self._process is not None:
-            self._process.close()
-            self._process = None
+        self._runner.close()

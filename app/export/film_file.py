@@ -13,12 +13,12 @@ from pathlib import Path
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QImage
 
-from app.export.files import refusals, write
 from app.export.pictures import drawable, steps_of
 from app.export.stage import FilmLook, fitted, offscreen, paper_of, settle, studio, without_controls
 from app.export.webp import AnimatedWebp
 from app.panel_registry import POLICY_BARS, TOKEN_INSPECTOR
 from app.plotting.export import encoded, image_of
+from app.settings.files import refusals, write
 from app.widgets.panel import Panel
 from app.widgets.panel_spec import PanelSpec
 from app.workspace.cursor import Cursor

@@ -12,9 +12,9 @@ from pathlib import Path
 from PySide6.QtCore import QCoreApplication, QEventLoop
 
 from app import parts
-from app.export.files import write
 from app.export.stage import PictureLook, fitted, offscreen, paper_of, settle, studio, without_controls
-from app.plotting.export import Paper, drawn, table_csv, tables, targets
+from app.plotting.export import Paper, drawn, table_files
+from app.settings.files import write
 from app.widgets.panel import Panel
 from app.widgets.panel_spec import PanelSpec
 from app.workspace.cursor import Stage
@@ -109,16 +109,15 @@ def _exported(panel: Panel, places: dict[int, Path], wanted: Wanted, force: bool
 
 
 def _written_tables(panel: Panel, place: Path, force: bool) -> Iterator[str]:
-    contents = tables(panel)
-    if not contents:
+    files = table_files(panel, place)
+    if not files:
         raise GrpoError(
             tr("The panel {id} has no table; export it as a picture.").format(id=panel.id.replace("_", "-"))
         )
-    files = targets(place, [title for title, _, _ in contents])
-    if files != [place]:
+    if [*files] != [place]:
         refuse_existing(files, force)
-    for file, (_, columns, rows) in zip(files, contents, strict=True):
-        write(file, table_csv(columns, rows))
+    for file, content in files.items():
+        write(file, content)
         yield str(file)
 
 

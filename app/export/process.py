@@ -3,95 +3,55 @@
 from __future__ import annotations
 
 import io
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from multiprocessing.connection import Connection
 
-from PySide6.QtCore import QObject, QTemporaryDir, Signal, Slot
+from PySide6.QtCore import QTemporaryDir
 
 from app import parts
-from app.clock import Timer
+from app.jobs import runner
 from grpo_core.child.answering import Poll, answer
 from grpo_core.child.asking import Asked
-from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
-BEAT_MS = 50
-"""Milliseconds between two checks for messages from the process."""
+BEAT = 0.02
+"""Seconds between two checks for messages from the process, and for whether its export has been cancelled."""
 
 
-class ExportProcess(QObject):
-    """Runs a command such as ``export`` or ``film``, with the same results as in a terminal.
+def exporting(command: str, *arguments: str) -> runner.Make:
+    """Return the computation that runs a command such as ``export`` or ``film``, as in a terminal.
 
-    Its temporary files are in a folder that is removed even if the process is killed.
-
-    Signals:
-        gave: emitted with a result of the process, from JSON.
-        wrote: emitted with the number of files, or pictures of a film, written so far.
-        done: emitted when all files have been written.
-        failed: emitted with a message explaining why the process failed; empty if it was cancelled.
+    It yields the results of the process, from JSON, and each time that files, or pictures of a film, have been written,
+    their number so far. If it is cancelled, the process is killed at once, and finished files are kept. The process's
+    temporary files are in a folder that is removed even then.
     """
 
-    gave = Signal(object)
-    wrote = Signal(int)
-    done = Signal()
-    failed = Signal(str)
+    def compute(poll: runner.Poll) -> Iterator[object]:
+        temporary, written = QTemporaryDir(), 0
 
-    def __init__(self, command: str, arguments: Sequence[str], parent: QObject) -> None:
-        super().__init__(parent)
-        self._command, self._arguments = command, [*arguments]
-        self._count = 0
-        self._temporary = QTemporaryDir()
-        self._process: Asked | None = None
-        self._beat = Timer(self, self._on_beat, BEAT_MS, repeats=True)
+        def add(count: int) -> None:
+            nonlocal written
+            written += count
 
-    def start(self) -> None:
-        """Start the process. Either ``done`` or ``failed`` is emitted later."""
-        environment = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), self._temporary.path())
+        environment = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), temporary.path())
+        process = Asked(serve, tr("The export has ended unexpectedly ({how})."), environment=environment)
         try:
-            self._process = Asked(serve, tr("The export has ended unexpectedly ({how})."), environment=environment)
-            self._process.ask(self._command, self._arguments)
-        except GrpoError as error:
-            self._fail(str(error))
-            return
-        self._beat.start()
-
-    def cancel(self) -> None:
-        """Cancel the process, keeping finished files."""
-        self._fail("")
-
-    def close(self) -> None:
-        """End the process without emitting a signal."""
-        self._beat.stop()
-        process, self._process = self._process, None
-        if process is not None:
+            process.ask(command, arguments)
+            while process.busy:
+                time.sleep(BEAT)
+                poll()
+                before = written
+                yield from process.heard(add)
+                if written > before:
+                    yield written
+        finally:
             process.kill()
             process.close()
-        self._temporary.remove()
+            temporary.remove()
 
-    @Slot()
-    def _on_beat(self) -> None:
-        process, before = self._process, self._count
-        if process is None:
-            return
-        try:
-            for result in process.heard(self._add):
-                self.gave.emit(result)
-        except GrpoError as error:
-            self._fail(str(error))
-            return
-        if self._count > before:
-            self.wrote.emit(self._count)
-        if not process.busy:
-            self.close()
-            self.done.emit()
-
-    def _add(self, count: int) -> None:
-        self._count += count
-
-    def _fail(self, sentence: str) -> None:
-        self.close()
-        self.failed.emit(sentence)
+    return compute
 
 
 class _Lines(io.TextIOBase):

@@ -75,9 +75,8 @@ class BackgroundQueue(QObject):
         self._process: JobProcess | None = None
         self._ready = False  # the process works on the queue, and notices within one token when it is asked to stop
         self._cancelling = False
-        self._runner = Runner(self)  # waits for the process or, if there is none, reads the runs' files
-        self._runner.arrived.connect(self._on_message)
-        self._runner.ended.connect(self._on_ended)
+        # waits for the process or, if there is none, reads the runs' files
+        self._runner = Runner(self, self._on_message, self._on_ended)
         self._patience = Timer(self, self._rest, PATIENCE_MS)
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 import atexit
 from collections.abc import Callable, Iterator
 from threading import Thread
-from typing import ClassVar
+from typing import Any, ClassVar
 from weakref import ref
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
@@ -28,7 +28,7 @@ EXIT_SECONDS = 1.0
 
 
 class Poll:
-    """The argument of a computation, which calls it every few milliseconds.
+    """The argument of a computation, which calls it every few milliseconds, perhaps with the finished fraction.
 
     Attributes:
         stopped: whether the computation is to end.
@@ -39,17 +39,17 @@ class Poll:
         self.stopped = False
         self.fraction: float | None = None
 
-    def __call__(self) -> None:
+    def __call__(self, fraction: float | None = None) -> None:
         """Raise :class:`Cancelled` if the computation is to end."""
+        if fraction is not None:
+            self.fraction = fraction
         if self.stopped:
             raise Cancelled(tr("The experiment was cancelled."))
-
-    def tell(self, fraction: float) -> None:
-        self.fraction = fraction
 
 
 Make = Callable[[Poll], Iterator[object]]
 """A function that yields the results of a computation one by one."""
+Receiver = Callable[[Any], object]
 
 
 class _Computation(QObject):
@@ -121,6 +121,7 @@ class Runner(QObject):
     Attributes:
         poll: the argument of the current computation; None if there is none. One that sets ``stopped`` waits for
             ``ended``: the computation leaves nothing half-done behind.
+        failed: the message about an unexpected error.
 
     Signals:
         arrived: emitted with the next result, in order.
@@ -130,12 +131,18 @@ class Runner(QObject):
 
     arrived = Signal(object)
     ended = Signal(str)
+    failed = tr("The experiment failed; what was done is kept.")
 
-    def __init__(self, parent: QObject | None = None, failed: str = "") -> None:
-        """Create a runner. ``failed`` is the message about an unexpected error, by default one about an experiment."""
+    def __init__(
+        self, parent: QObject | None = None, on_arrived: Receiver | None = None, on_ended: Receiver | None = None
+    ) -> None:
+        """Create a runner, and connect its signals to methods of QObjects."""
         super().__init__(parent)
+        if on_arrived is not None:
+            self.arrived.connect(on_arrived)
+        if on_ended is not None:
+            self.ended.connect(on_ended)
         self.poll: Poll | None = None
-        self._failed = failed or tr("The experiment failed; what was done is kept.")
         self._computation: _Computation | None = None
 
     @property
@@ -145,7 +152,7 @@ class Runner(QObject):
     def start(self, make: Make) -> None:
         """Compute the results that ``make`` yields. A computation that is still going on is cancelled."""
         self.leave()
-        self._computation = computation = _Computation(self, make, self._failed)
+        self._computation = computation = _Computation(self, make, self.failed)
         self.poll = computation.poll
         computation.told.connect(self._on_told, Qt.ConnectionType.QueuedConnection)
         computation.start()

@@ -24,7 +24,7 @@ from app.theme.reasons import allow
 from app.widgets.calm import CalmBox
 from app.widgets.panel import Panel
 from app.widgets.scale import parsed
-from app.workspace.breakpoints import FirstTime
+from app.workspace.onsets import Onsets
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -82,7 +82,7 @@ class BreakpointsPanel(Panel):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self.rows: list[BreakpointRow] = []
-        self._searches: dict[str, FirstTime] = {}
+        self._searches: dict[str, Onsets] = {}
         self._run: RunHandle | None = None
         self.refusal = Label(name="refusal", wraps=True)
         self.refusal.hide()
@@ -134,8 +134,8 @@ class BreakpointsPanel(Panel):
         for row in self.rows:
             search = self._searches.get(row.one.text)
             if search is None:
-                search = self._searches[row.one.text] = FirstTime(row.one, view.run.series[row.one.series])
-            row.show_place(search.look())
+                search = self._searches[row.one.text] = Onsets(view.run.series[row.one.series], row.one.became, False)
+            row.show_place(search.after(0))
 
     def _build_rows(self) -> None:
         """Build a row for each breakpoint, keeping the focus at the same index."""
@@ -187,6 +187,6 @@ class BreakpointsPanel(Panel):
         self.refusal.hide()
 
     def _on_visited(self, place: int) -> None:
-        first = self._searches[self.rows[place].one.text].first
+        first = self._searches[self.rows[place].one.text].after(0)
         if first is not None:
             self.workspace.move_to(first)

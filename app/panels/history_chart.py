@@ -10,7 +10,9 @@ from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QResizeEvent
 
 from app.plotting.axis import Scale
-from app.plotting.items import GhostLines, Points, RepeatBand
+from app.plotting.items import GhostLines, RepeatBand
+from app.plotting.line_chart import LineItem
+from app.plotting.line_data import PointSet
 from app.plotting.numbers import is_missing, shown
 from app.plotting.plot import Plot, SeriesRows
 from app.plotting.table_model import Column, Rows
@@ -71,10 +73,10 @@ class HistoryChart(Plot):
         self.bands: dict[str, RepeatBand] = {}
         self.pinned: list[dict[str, RepeatBand]] = []
         self.ghosts: dict[str, GhostLines] = {}
-        self.rings: Points | None = None
+        self.rings: LineItem | None = None
         self._ringed_places: list[tuple[int, float]] = []
         if "max_prob" in names:
-            self.rings = self.add_item(Points("policy", size=RING, filled=False), z=6)
+            self.rings = self.add_item(LineItem(PointSet(name="rings", meaning="policy", size=RING, filled=False, z=6)))
         for name in names:
             self.add_curve(name, METRICS[name].short, METRICS[name].colour)
         for curve in self.curves:
@@ -154,7 +156,8 @@ class HistoryChart(Plot):
             places = [(step, float(series.values[step - 1])) for step, series in passed]
             if places != self._ringed_places:
                 self._ringed_places = places
-                self.rings.set_points(np.array([x for x, _ in places]), np.array([y for _, y in places]))
+                x, y = (np.array([place[n] for place in places], float) for n in (0, 1))
+                self.rings.show_line(self.rings.line.over(x, y))
 
     def show_repeats(self, series: Mapping[str, np.ndarray]) -> None:
         """Draw the range of repeats, given as (n, S) arrays by name of the series. Other series have no range."""
@@ -215,7 +218,7 @@ class HistoryChart(Plot):
                 title = tr("{series}, {run}").format(series=curve.label, run=trial.run.title)
                 columns.append(Column(f"{curve.key} {place}", title, chars=13, help=trial.name))
                 series.append((trial.run.series[curve.key], 1.0))
-        return columns, SeriesRows(series, whole=True, number_at=self.number_at)
+        return columns, SeriesRows(series, self.number_at)
 
     def explain_cell(self, row: int, key: str) -> None:
         self.number_wanted.emit(row + 1, key)

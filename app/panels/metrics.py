@@ -212,8 +212,7 @@ class TriedAdvice(QObject):
     def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._jobs = jobs
-        self.runner = Runner(self)
-        self.runner.arrived.connect(self._on_arrived)
+        self.runner = Runner(self, self._on_arrived)
         self._record: ref[Step] | None = None
         self._sentences: dict[str, list[str]] = {}
 

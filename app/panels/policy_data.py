@@ -10,8 +10,7 @@ import numpy as np
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView
 from app.workspace.trials import Trial
-from grpo_core.claims.captions import Drawn, Moved, Sampled, Scored, Undrawn, most_moved
-from grpo_core.claims.claim import Claim
+from grpo_core.claims.captions import Caption, Moved, Undrawn, most_moved
 from grpo_core.premises import drawn_by_earlier
 from grpo_core.reasons.normalized import normalized, normalized_words
 from grpo_core.text import listed, tr
@@ -40,7 +39,7 @@ class Draws:
     unscored: int
     earlier: bool
     advantage: np.ndarray
-    normalized: Claim[Drawn] | None
+    normalized: Caption | None
     clipped: np.ndarray
 
 
@@ -184,10 +183,6 @@ def _draws(view: StepView, context: int, count: int) -> Draws | None:
     )
 
 
-NAMED = 3
-"""Maximum number of rising actions, and of falling ones, that are named. Those that move most come first."""
-
-
 def stage_sentence(picture: PolicyPicture) -> str:
     """Return the sentence on what the stage does with the draws of this context, the same during its film."""
     draws = picture.draws
@@ -204,13 +199,18 @@ def stage_sentence(picture: PolicyPicture) -> str:
             return _updated(picture, draws)
 
 
-def sampled(picture: PolicyPicture, draws: Draws) -> Sampled:
-    met = int((draws.counts > 0).sum())
-    return Sampled(draws=len(draws.order), met=met, of=len(picture.names), earlier=draws.earlier)
+def sampled(picture: PolicyPicture, draws: Draws) -> Caption:
+    kind, met = "sampled_earlier" if draws.earlier else "sampled", int((draws.counts > 0).sum())
+    return Caption.of(kind, count=len(draws.order), met=met, actions=len(picture.names))
 
 
-def paid(draws: Draws) -> Scored:
-    return Scored(scored=len(draws.order) - draws.unscored, of=len(draws.order), mean=draws.mean)
+def paid(draws: Draws) -> Caption:
+    count = len(draws.order)
+    if draws.mean is None:
+        return Caption.of("unscored")
+    if draws.unscored:
+        return Caption.of("scored_some", scored=count - draws.unscored, count=count, mean=draws.mean)
+    return Caption.of("scored", mean=draws.mean)
 
 
 def _updated(picture: PolicyPicture, draws: Draws) -> str:
@@ -260,7 +260,7 @@ def _moved(picture: PolicyPicture) -> str:
 def moves(picture: PolicyPicture) -> Moved:
     """Return the claim about which entries moved, and whether all others moved the other way."""
     change = picture.change
-    up, down = most_moved(change, NAMED), most_moved(-change, NAMED)
+    up, down = most_moved(change), most_moved(-change)
     rest = np.delete(change, [*up, *down])
     one_way = bool(up) != bool(down)
     others = one_way and bool((rest < 0).all() if up else (rest > 0).all())

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from app.clock import eased
 from app.panels.policy_data import Draws, PolicyPicture
 from app.plotting.bar_data import Ceiling, Dot, Mark, Spot
 from app.workspace.cursor import Stage
-from app.workspace.film import eased
 from grpo_core.text import tr
 
 LEAVING = 0.6

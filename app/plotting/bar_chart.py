@@ -6,21 +6,14 @@ import itertools
 from dataclasses import replace
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSizeF, Qt, Signal
-from PySide6.QtGui import (
-    QFocusEvent,
-    QFontMetricsF,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QPainterPath,
-    QPen,
-)
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtCore import QPointF, QRect, QRectF, QSizeF, Qt, Signal
+from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPainterPath
+from PySide6.QtWidgets import QWidget
 
 from app.plotting.axis import Axes, tick_text
 from app.plotting.bar_data import BarPicture, Dot, Lane
 from app.plotting.bar_painter import diamond_near, paint_series
+from app.plotting.chart import CLICK, Chart
 from app.plotting.labels import paint_read_out, read_out_box, read_out_place
 from app.plotting.lane_painter import (
     BETWEEN,
@@ -40,14 +33,10 @@ from app.plotting.lane_painter import (
 from app.plotting.layer import Layer
 from app.plotting.table_model import Column, Rows
 from app.theme.labels import plain_tip
-from app.theme.painted_ahead import PaintedAhead
-from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import tr
 
 STALE = 0.45
 """Opacity of a picture that is older than the rest of the window."""
-CLICK = 4
-"""Maximum distance in pixels between press and release of a click."""
 REACH = 12
 """Distance in pixels within which a diamond can be grabbed."""
 DRAGS = ("", "bar", "diamond")
@@ -59,7 +48,7 @@ NOTHING = BarPicture(names=(), label="", lanes=())
 Key = Qt.Key
 
 
-class BarChart(PaintedAhead, QWidget):
+class BarChart(Chart, QWidget):
     """A painted chart over positions 0, 1, ..., whose bars or diamonds can be selected and dragged.
 
     Each lane has its own vertical axis. A selected position is selected in all lanes. An axis widens as soon as its
@@ -70,8 +59,6 @@ class BarChart(PaintedAhead, QWidget):
         headed: whether the chart shows the picture's sentence above the lanes; otherwise the chart's owner shows it.
 
     Attributes:
-        title: the accessible name, also shown above the chart.
-        empty: the sentence shown while there is no picture.
         ranges: ends of the axis of every lane, by its key.
         chosen: index of the position selected with the keyboard.
         drag: what can be dragged: "" nothing, "bar" the bar of any position, "diamond" a diamond.
@@ -102,9 +89,7 @@ class BarChart(PaintedAhead, QWidget):
         walks: bool = False,
         headed: bool = True,
     ) -> None:
-        super().__init__()
-        self.title, self.empty = title, ""
-        self.theme, self.factor = LIGHT, 1.0
+        super().__init__(title)
         self.picture = NOTHING
         self.chosen = 0
         self.steps, self.walks, self._headed = steps, walks, headed
@@ -115,19 +100,14 @@ class BarChart(PaintedAhead, QWidget):
         self._ground = Layer()
         self._outlines: dict[str, tuple[tuple[object, ...], QPainterPath]] = {}
         """Key of a lane -> the data from which its ghosts were drawn, and their outlines."""
-        self._pressed: QPointF | None = None
         self._grip: tuple[int, int] | None = None
         self._asked: Axes | None = None
         """The axes on which a level is being dragged, or None."""
         self._hovered: int | None = None
-        self._stale = self._ringed = False
+        self._stale = False
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # nothing below needs to be painted
-        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setMinimumSize(120, 80)
         self.setMouseTracking(True)
-        self.setAccessibleName(title)
         self.set_drag(drag)
 
     # -- interface for panels ------------------------------------------------------------------------------------------
@@ -149,11 +129,6 @@ class BarChart(PaintedAhead, QWidget):
         """Reset the axes, because another run is shown."""
         self.ranges, self._earlier = {}, {}
 
-    def set_look(self, theme: Theme, scale: float) -> None:
-        if (theme, scale) != (self.theme, self.factor):
-            self.theme, self.factor = theme, scale
-            self.update()
-
     def set_stale(self, stale: bool) -> None:
         """Dim the picture if it is older than the rest of the window."""
         if stale != self._stale:
@@ -171,11 +146,6 @@ class BarChart(PaintedAhead, QWidget):
         self.drag = drag
         self.setCursor(Qt.CursorShape.SizeVerCursor if drag == "bar" else Qt.CursorShape.ArrowCursor)
         self.setToolTip(plain_tip(DRAG_TIP if drag == "bar" else ""))
-
-    def set_summary(self, sentence: str) -> None:
-        """Set the accessible summary, one sentence that says what the chart shows."""
-        if sentence != self.accessibleDescription():
-            self.setAccessibleDescription(sentence)
 
     def refresh(self) -> None:
         self.update()
@@ -261,20 +231,7 @@ class BarChart(PaintedAhead, QWidget):
             painter.setOpacity(1.0)
             if self._hovered is not None and self._hovered < self.count:
                 self._paint_hover(painter, places, self._hovered)
-        else:
-            self._paint_empty(painter)
-        if self._ringed:
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.setPen(QPen(self.theme.colour("selection"), self.theme.ring_width))
-            painter.drawRect(self.rect().adjusted(1, 1, -2, -2))
-
-    def _paint_empty(self, painter: QPainter) -> None:
-        painter.fillRect(self.rect(), self.theme.colour("ground"))
-        painter.setPen(self.theme.colour("muted"))
-        painter.setFont(self.theme.font("body", self.factor))
-        wrapped = int(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap)
-        painter.drawText(QRectF(self.rect()).adjusted(24, 8, -24, -8), wrapped, self.empty)
+        self._paint_over(painter, None if self.count else self.empty or "")
 
     def _paint_lanes(self, painter: QPainter, places: LanePlaces) -> None:
         theme, factor, picture = self.theme, self.factor, self.picture
@@ -368,9 +325,10 @@ class BarChart(PaintedAhead, QWidget):
         painter.drawLine(QPointF(x, column.top()), QPointF(x, column.bottom()))
         lines = self.picture.read(place)
         size = read_out_box(lines, self.theme, self.factor).size()
+        painter.save()
         painter.translate(read_out_place(size, QPointF(x, column.top() + 4), column))
         paint_read_out(painter, lines, self.theme, self.factor)
-        painter.resetTransform()
+        painter.restore()
 
     # -- input --------------------------------------------------------------------------------------------------------
 
@@ -465,18 +423,6 @@ class BarChart(PaintedAhead, QWidget):
         if place != self._hovered:
             self._hovered = place
             self.update()
-
-    def leaveEvent(self, event: QEvent) -> None:
-        self._hover(None)
-
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        self._ringed = event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
-        self.update()
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        self._ringed = False
-        self._hover(None)
-        self.update()
 
 
 def _height_at(axes: Axes, point: QPointF) -> float:

@@ -12,7 +12,7 @@ from PySide6.QtGui import QPainter, QPen, QPixmap, QTransform
 from PySide6.QtWidgets import QStyleOptionGraphicsItem, QWidget
 
 from app.plotting.pyramid import Pyramid
-from app.theme.tokens import Theme
+from app.theme.tokens import LIGHT, Theme
 
 SMOOTH_UP_TO = 700
 """Maximum number of points of an antialiased, slightly wider line. With more points, this would take too long per
@@ -50,7 +50,7 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         self.sparse = False
         self._marks: pg.ScatterPlotItem | None = None
         self._reach = -np.inf
-        self._theme: Theme | None = None
+        self._theme: Theme = LIGHT
         self._drawn: tuple[object, ...] | None = None
         self._manner: tuple[bool, bool] | None = None
         self._factor = 1.0
@@ -70,7 +70,6 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
 
     def refresh(self, low: float, high: float, pixels: int) -> None:
         """Prepare the part between x = ``low`` and ``high`` for ``pixels`` columns, if anything has changed."""
-        assert self._theme is not None, "a curve is dressed by its plot"
         start = int(np.floor(low - self.first))
         stop = int(np.ceil(high - self.first)) + 1
         # The cost of wide lines depends on the number of points. Strokes no further apart than their width leave no
@@ -192,7 +191,6 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
 
     def _mark(self) -> None:
         """Mark each value of a sparse series by a dot, so that the line between them is not mistaken for data."""
-        assert self._theme is not None
         if self._marks is None:
             self._marks = pg.ScatterPlotItem(pxMode=True)
             self._marks.setParentItem(self)
@@ -225,7 +223,6 @@ class Curve(pg.PlotCurveItem):  # type: ignore[misc]
         return float(self.series.values[place]) if 0 <= place < len(self.series) else float("nan")
 
     def _choose_pen(self, *, thinned: bool) -> None:
-        assert self._theme is not None
         theme = self._theme
         noisy = thinned and self._noisy()
         smooth = not (theme.bold or noisy) and len(self.xs) <= SMOOTH_UP_TO

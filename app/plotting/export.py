@@ -192,20 +192,19 @@ def tables(widget: QWidget) -> list[tuple[str, Sequence[Column], Rows]]:
     return [(title, columns, rows) for title, columns, rows in tables if columns]
 
 
-def table_csv(columns: Sequence[Column], rows: Rows) -> bytes:
-    """Return a table as CSV in UTF-8: column titles, then numbers at full precision. Missing values are empty."""
-    heads = [column.title for column in columns]
-    return csv_text([heads, *([numbers.plain(value) for value in row] for row in rows)], "\n").encode("utf-8")
+def table_files(widget: QWidget, path: Path) -> dict[Path, bytes]:
+    """Return the tables of ``widget`` as CSV files in UTF-8: column titles, then numbers at full precision.
 
-
-def targets(path: Path, titles: Sequence[str]) -> list[Path]:
-    """Return the paths of the tables: ``path`` for a single table, otherwise a separate path in the same folder for
-    each table.
+    A single table is to be written to ``path``, several to separate paths in the same folder. Missing values are empty.
     """
-    if len(titles) == 1:
-        return [path]
+    found = tables(widget)
     names: list[str] = []
-    for title in titles:
+    for title, _, _ in found:
         words = re.sub(r"\W+", "-", title.casefold()).strip("-")[:60] or "table"
         names.append(words if words not in names else f"{words}-{len(names) + 1}")
-    return [path.with_name(f"{path.stem}-{name}{path.suffix}") for name in names]
+    several = [path.with_name(f"{path.stem}-{name}{path.suffix}") for name in names]
+    files: dict[Path, bytes] = {}
+    for place, (_, columns, rows) in zip(several if len(found) > 1 else [path], found, strict=False):
+        lines = [[column.title for column in columns], *([numbers.plain(value) for value in row] for row in rows)]
+        files[place] = csv_text(lines, "\n").encode("utf-8")
+    return files

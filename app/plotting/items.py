@@ -1,4 +1,4 @@
-"""Markers, event marks, cursor lines, areas and earlier series of a plot.
+"""Event marks, cursor lines, areas and earlier series of a plot.
 
 The plot creates and styles each of them once, then sets its data.
 """
@@ -14,7 +14,7 @@ from PySide6.QtGui import QBrush, QColor
 from PySide6.QtWidgets import QGraphicsItem
 
 from app.plotting.pyramid import Pyramid
-from app.theme.tokens import HOLLOW, Theme
+from app.theme.tokens import LIGHT, Theme
 
 AREA_STRENGTH, MEDIAN_STRENGTH = 0.15, 0.6
 """Opacity of an area, low because several can overlap, and of the median in it."""
@@ -25,28 +25,6 @@ all of them.
 GHOST, MARKED, BOLD = (1.0, 0.45), (2.0, 1.0), 2.0
 """Width in pixels at 100 % and opacity of earlier series and of the emphasized one, and the factor that replaces the
 scale in bold themes."""
-
-
-class Points(pg.ScatterPlotItem):  # type: ignore[misc]
-    """Markers in one colour: diamonds ("d") for rewards, dots ("o") for samples."""
-
-    def __init__(self, meaning: str, symbol: str = "o", size: float = 8.0, filled: bool | None = None) -> None:
-        super().__init__(symbol=symbol, size=size, pxMode=True)
-        self.meaning, self._size = meaning, size
-        self._filled = meaning not in HOLLOW if filled is None else filled
-
-    def set_points(self, x: np.ndarray, y: np.ndarray) -> None:
-        """Set the coordinates of the points, (n,) each. Points with NaN are omitted."""
-        x, y = np.asarray(x, float), np.asarray(y, float)
-        there = np.isfinite(x) & np.isfinite(y)
-        self.setData(x=x[there], y=y[there])
-
-    def apply_style(self, theme: Theme, scale: float) -> None:
-        colour = theme.colour(self.meaning)
-        self.setPen(pg.mkPen(colour, width=2.4 if theme.bold else 1.4 * scale))
-        # A hollow marker is filled with the background, so that it remains legible in front of lines.
-        self.setBrush(QBrush(colour if self._filled else theme.colour("ground")))
-        self.setSize(self._size * scale)
 
 
 class Marks(pg.PlotCurveItem):  # type: ignore[misc]
@@ -119,7 +97,7 @@ class Ribbon(pg.PlotCurveItem):  # type: ignore[misc]
         super().__init__(pen=None, fillLevel="enclosed", antialias=False)
         self.meaning = meaning
         self._share = 1.0
-        self._theme: Theme | None = None
+        self._theme: Theme = LIGHT
         self._ends = (float("nan"), float("nan"))
 
     def set_limits(self, x: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
@@ -153,8 +131,7 @@ class Ribbon(pg.PlotCurveItem):  # type: ignore[misc]
         """Set the opacity relative to the usual one, less than 1 for an area behind others."""
         if share != self._share:
             self._share = share
-            if self._theme is not None:
-                self.apply_style(self._theme, 1.0)
+            self.apply_style(self._theme, 1.0)
 
     def apply_style(self, theme: Theme, scale: float) -> None:
         self._theme = theme

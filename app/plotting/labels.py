@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import QGraphicsItem, QStyleOptionGraphicsItem, QWidget
 
 from app.plotting.ranges import push_apart
-from app.theme.tokens import Theme
+from app.theme.tokens import LIGHT, Theme
 
 LEAD, SAMPLE, GAP = 1.4, 1.9, 0.4
 """Lengths in line heights: of a leader, of the line sample after it, and of the gap before the text."""
@@ -52,7 +52,7 @@ class Words(QGraphicsItem):
         self.setZValue(50)
         self.words: list[Word] = []
         self.backed = False
-        self._theme: Theme | None = None
+        self._theme: Theme = LIGHT
         self._font = QFont()
         self._metrics = QFontMetricsF(self._font)
         self._box = QRectF()
@@ -90,8 +90,6 @@ class Words(QGraphicsItem):
 
     def paint(self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None) -> None:
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
-        if self._theme is None:
-            return
         painter.setFont(self._font)
         ground = QColor(self._theme.colour("ground"))
         ground.setAlphaF(BACKING)
@@ -106,7 +104,6 @@ class Words(QGraphicsItem):
 
     def _paint_leader(self, painter: QPainter, word: Word, end: QPointF) -> None:
         """Paint a thin line from the end of the curve, and a sample of its line style before the text."""
-        assert self._theme is not None
         gap, sample = self.line * GAP, self.line * SAMPLE
         right = QPointF(word.at.x() - gap, word.at.y())
         left = QPointF(right.x() - sample, word.at.y())
@@ -124,7 +121,7 @@ class ReadOut(QGraphicsItem):
         super().__init__(parent)
         self.setZValue(60)
         self._lines: list[tuple[str, str]] = []
-        self._theme: Theme | None = None
+        self._theme: Theme = LIGHT
         self._factor = 1.0
         self.hide()
 
@@ -144,12 +141,11 @@ class ReadOut(QGraphicsItem):
         self.update()
 
     def boundingRect(self) -> QRectF:
-        return QRectF() if self._theme is None else read_out_box(self._lines, self._theme, self._factor)
+        return read_out_box(self._lines, self._theme, self._factor)
 
     def paint(self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None) -> None:
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
-        if self._theme is not None:
-            paint_read_out(painter, self._lines, self._theme, self._factor)
+        paint_read_out(painter, self._lines, self._theme, self._factor)
 
 
 READ_OUT_PAD = 6.0

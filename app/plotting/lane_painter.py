@@ -10,6 +10,7 @@ import numpy as np
 from PySide6.QtCore import QPointF, QRect, QRectF, QSizeF, Qt
 from PySide6.QtGui import QBrush, QFontMetricsF, QPainter, QPainterPath, QPen
 
+from app.clock import eased
 from app.plotting.axis import (
     X_PITCH,
     Axes,
@@ -267,16 +268,11 @@ def paint_mark(painter: QPainter, mark: Mark, places: LanePlaces, theme: Theme, 
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(theme.colour("text"))
         half = TALLY_DOT / 2 * factor
-        painter.drawEllipse(start + (end - start) * _eased(mark.share), half, half)
+        painter.drawEllipse(start + (end - start) * eased(mark.share), half, half)
     elif isinstance(mark, Ceiling):
         _paint_ceiling(painter, mark, places.axes[mark.lane], theme, factor)
     else:
         assert_never(mark)
-
-
-def _eased(share: float) -> float:
-    """Return the share of the way covered after ``share`` of the time, with a slow start and a slow end."""
-    return share * share * (3 - 2 * share)
 
 
 def _paint_ceiling(painter: QPainter, mark: Ceiling, axes: Axes, theme: Theme, factor: float) -> None:

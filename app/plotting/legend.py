@@ -10,7 +10,7 @@ from PySide6.QtGui import QBrush, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.theme.labels import plain_tip
-from app.theme.tokens import LIGHT, Theme
+from app.theme.styled import Styled
 from grpo_core.text import listed, tr
 
 
@@ -23,7 +23,7 @@ class Entry:
     kind: str = "filled"
 
 
-class Legend(QWidget):
+class Legend(Styled, QWidget):
     """Legend entries side by side.
 
     If there is too little space, the last ones are omitted. The tooltip lists them all.
@@ -32,7 +32,6 @@ class Legend(QWidget):
     def __init__(self, entries: Sequence[Entry] = ()) -> None:
         super().__init__()
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
-        self.theme, self.factor = LIGHT, 1.0
         self._entries: tuple[Entry, ...] = ()
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.set_entries(entries)
@@ -46,12 +45,9 @@ class Legend(QWidget):
         self.updateGeometry()
         self.update()
 
-    def set_look(self, theme: Theme, scale: float) -> None:
-        if (theme, scale) != (self.theme, self.factor):
-            self.theme, self.factor = theme, scale
-            self.setFont(theme.font("digits", scale))
-            self.updateGeometry()
-            self.update()
+    def _apply_style(self) -> None:
+        self.setFont(self.theme.font("digits", self.factor))
+        super()._apply_style()
 
     def sizeHint(self) -> QSize:
         self.setFont(self.theme.font("digits", self.factor))

@@ -11,13 +11,14 @@ from PySide6.QtGui import QBrush, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QGraphicsItem
 
 from app.plotting.axis import Scale
-from app.plotting.items import Points, Ribbon
+from app.plotting.chart import CLICK
+from app.plotting.items import Ribbon
 from app.plotting.labels import Word, leader_width, line_ends
 from app.plotting.line_data import NOTHING, Line, LinePicture, PointSet
-from app.plotting.plot import CLICK, Plot
+from app.plotting.plot import Plot
 from app.plotting.pyramid import Pyramid
 from app.plotting.table_model import Column, Rows
-from app.theme.tokens import Theme
+from app.theme.tokens import LIGHT, Theme
 
 MOST = 700
 """Maximum number of points drawn. If there are more, a bucket of neighbours is reduced to its lowest and highest
@@ -32,8 +33,7 @@ class LineItem(pg.PlotCurveItem):  # type: ignore[misc]
     def __init__(self, line: Line) -> None:
         super().__init__(connect="finite", skipFiniteCheck=False, antialias=True)
         self.line = line
-        self._theme: Theme | None = None
-        self._factor = 1.0
+        self._theme, self._factor = LIGHT, 1.0
         self.ribbon = Ribbon(line.meaning)
         self.ribbon.setParentItem(self)
         self.ribbon.setFlag(self.GraphicsItemFlag.ItemStacksBehindParent)
@@ -49,13 +49,13 @@ class LineItem(pg.PlotCurveItem):  # type: ignore[misc]
         known = np.isfinite(x) & np.isfinite(y)
         if line.marker:
             x, y = x[known], y[known]
-        self.setData(*_thinned(x, y))
+        self.setData(*((NOTHING, NOTHING) if isinstance(line, PointSet) else _thinned(x, y)))
         self._markers.setData(x=x if line.marker else [], y=y if line.marker else [])
         self._show_limits(line, known)
         self.setZValue(line.z)
         self.setVisible(True)
         look = ("meaning", "style", "marker", "filled", "size", "strength", "band_strength")
-        if self._theme is not None and any(getattr(before, name) != getattr(line, name) for name in look):
+        if any(getattr(before, name) != getattr(line, name) for name in look):
             self.apply_style(self._theme, self._factor)
 
     def _show_limits(self, line: Line, known: np.ndarray) -> None:
@@ -85,7 +85,8 @@ class LineItem(pg.PlotCurveItem):  # type: ignore[misc]
         cross = theme.pen(line.meaning, 2.0 if theme.bold else 1.0 * scale, Qt.PenStyle.SolidLine)
         cross.setColor(theme.faint(line.meaning, 0.6))
         self._crosses.setPen(cross)
-        self._markers.setPen(pg.mkPen(colour, width=2.0 if theme.bold else 1.2 * scale))
+        bold, usual = (2.4, 1.4) if isinstance(line, PointSet) else (2.0, 1.2)
+        self._markers.setPen(pg.mkPen(colour, width=bold if theme.bold else usual * scale))
         self._markers.setBrush(QBrush(colour if line.filled else theme.colour("ground")))
         self._markers.setSize(line.size * scale)
         self._markers.setSymbol(line.marker or "o")
@@ -125,15 +126,15 @@ class LineChart(Plot):
         self.picture = LinePicture(x=Scale(low=0, high=1), y=Scale(low=0, high=1))
         self.pickable, self.chosen, self.asks_height = pickable, "", False
         self.line_items: dict[str, LineItem] = {}
-        self._point_items: dict[str, Points] = {}
+        self._point_items: dict[str, LineItem] = {}
         super().__init__(title, self.picture.x, self.picture.y)
 
     def show_picture(self, picture: LinePicture) -> None:
         before, self.picture = self.picture, picture
         if picture.subject is not before.subject:
             self._held["y"] = None
-        self._show_lines(picture.lines)
-        self._show_points(picture.points)
+        self._show_lines(picture.lines, self.line_items)
+        self._show_lines(picture.points, self._point_items)
         self.marks.set_places(picture.marks)
         self.set_scales(x=self.x_axis(), y=picture.y)
         if picture.x_ticks is not None or before.x_ticks is not None:
@@ -151,23 +152,13 @@ class LineChart(Plot):
     def lines(self) -> Mapping[str, Line]:
         return self.picture.by_name
 
-    def _show_lines(self, lines: Sequence[Line]) -> None:
+    def _show_lines(self, lines: Sequence[Line], items: dict[str, LineItem]) -> None:
         for line in lines:
-            if line.name not in self.line_items:
-                self.line_items[line.name] = self.add_item(LineItem(line))
-            self.line_items[line.name].show_line(line)
-        for name in self.line_items.keys() - {line.name for line in lines}:
-            self.line_items[name].setVisible(False)
-
-    def _show_points(self, points: Sequence[PointSet]) -> None:
-        for some in points:
-            if some.name not in self._point_items:
-                made = Points(some.meaning, some.marker, some.size, some.filled)
-                self._point_items[some.name] = self.add_item(made)
-            self._point_items[some.name].setZValue(some.z)
-            self._point_items[some.name].set_points(some.x, some.y)
-        for name in self._point_items.keys() - {some.name for some in points}:
-            self._point_items[name].set_points(NOTHING, NOTHING)
+            if line.name not in items:
+                items[line.name] = self.add_item(LineItem(line))
+            items[line.name].show_line(line)
+        for name in items.keys() - {line.name for line in lines}:
+            items[name].setVisible(False)
 
     # -- overrides of the plot -----------------------------------------------------------------------------------------
 
@@ -175,7 +166,7 @@ class LineChart(Plot):
         return self.picture.reach()
 
     def has_data(self) -> bool:
-        return any(len(line.x) for line in self.picture.lines) or any(len(some.x) for some in self.picture.points)
+        return any(len(line.x) for line in (*self.picture.lines, *self.picture.points))
 
     def explain_current(self) -> None:
         self.explain_wanted.emit()

@@ -108,17 +108,14 @@ class Line:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PointSet:
-    """Separate markers. The attributes have the same meaning as those of :class:`Line`."""
+class PointSet(Line):
+    """Separate markers, with a stronger outline than those of a line."""
 
-    name: str
-    meaning: str
-    x: np.ndarray = field(default_factory=lambda: NOTHING)
-    y: np.ndarray = field(default_factory=lambda: NOTHING)
+    style: Qt.PenStyle | None = Qt.PenStyle.NoPen
     marker: str = "o"
     size: float = 8.0
-    filled: bool = True
     z: float = 20.0
+    listed: bool = False
 
 
 @dataclass(frozen=True)

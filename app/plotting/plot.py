@@ -7,21 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
 import pyqtgraph as pg
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, Qt, Signal, Slot
-from PySide6.QtGui import (
-    QFocusEvent,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
-    QRegion,
-    QResizeEvent,
-    QWheelEvent,
-)
-from PySide6.QtWidgets import QGraphicsScene, QGraphicsView, QSizePolicy, QWidget
+from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QRegion, QResizeEvent, QWheelEvent
+from PySide6.QtWidgets import QGraphicsScene, QGraphicsView, QWidget
 
 from app.plotting.axis import Scale, padding
+from app.plotting.chart import CLICK, Chart
 from app.plotting.curve import Curve
 from app.plotting.frame import Frame
 from app.plotting.items import Band, Marks
@@ -30,23 +21,17 @@ from app.plotting.numbers import is_missing, shown
 from app.plotting.pyramid import Pyramid
 from app.plotting.ranges import held_range
 from app.plotting.table_model import Column, Rows
-from app.theme.painted_ahead import PaintedAhead
-from app.theme.tokens import LIGHT, Theme
 
 ZOOM = 0.8
-CLICK = 4
-"""Maximum distance in pixels between press and release of a click."""
 Item = TypeVar("Item")
 
 
-class Plot(PaintedAhead, pg.GraphicsView):  # type: ignore[misc]
+class Plot(Chart, pg.GraphicsView):  # type: ignore[misc]
     """A plot: graphics items on two axes, whose ranges do not jump, with labels at the ends of lines.
 
     Subclass it or add items to it once, then set their data and call ``refresh`` once per frame.
 
     Attributes:
-        title: its accessible name, also shown above it.
-        empty: the sentence shown in place of the axes while there is no data; None to show the axes.
         zoomable: whether the user can zoom and pan along the x axis.
         curves: the lines; if not all labels fit, the first ones are shown.
         frame: the axes, with the view box that contains the items.
@@ -64,14 +49,11 @@ class Plot(PaintedAhead, pg.GraphicsView):  # type: ignore[misc]
     zoomed = Signal()
 
     def __init__(self, title: str, x: Scale, y: Scale, *, zoomable: bool = False) -> None:
-        super().__init__()
+        super().__init__(title)
         # filling a plain background costs less than copying it
         self.setCacheMode(QGraphicsView.CacheModeFlag.CacheNone)
-        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
         self.scene().setItemIndexMethod(QGraphicsScene.ItemIndexMethod.NoIndex)  # there are only few items, all visible
-        self.title, self.zoomable = title, zoomable
-        self.empty: str | None = None
-        self.theme, self.factor = LIGHT, 1.0
+        self.zoomable = zoomable
         self.curves: list[Curve] = []
         self._items: list[Any] = []
         self._extent: tuple[float, float] | None = None
@@ -81,12 +63,8 @@ class Plot(PaintedAhead, pg.GraphicsView):  # type: ignore[misc]
         self._was_empty = True
         self.margin = self.reach = 0.0
         self._numbered = 0
-        self._zoomed = self._refreshing = self._ringed = False
-        self._pressed: QPointF | None = None
+        self._zoomed = self._refreshing = False
         self._instead: str | None = None
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self.setMinimumSize(120, 80)
-        self.setAccessibleName(title)
         self.enableMouse(False)
         self.frame = Frame(x, y)
         self.setCentralItem(self.frame)
@@ -100,7 +78,7 @@ class Plot(PaintedAhead, pg.GraphicsView):  # type: ignore[misc]
         self.cursor_band = self.add_item(Band("text", 1.5), z=30)
         self.hover_band = self.add_item(Band("muted", 1.0), z=31)
         self.read_out = ReadOut(self.frame)
-        self._apply_style()
+        self._style_items()
 
     def close(self) -> bool:
         """Hide the widget without clearing its scene.
@@ -129,13 +107,11 @@ class Plot(PaintedAhead, pg.GraphicsView):  # type: ignore[misc]
 
     # -- interface for panels ------------------------------------------------------------------------------------------
 
-    def set_look(self, theme: Theme, scale: float) -> None:
-        if (theme, scale) != (self.theme, self.factor):
-            self.theme, self.factor = theme, scale
-            self._apply_style()
-            self.refresh()
-
     def _apply_style(self) -> None:
+        self._style_items()
+        self.refresh()
+
+    def _style_items(self) -> None:
         theme, scale = self.theme, self.factor
         self.setBackground(theme.colour("ground"))
         for item in (*self._items, self.words, self.read_out):
@@ -184,17 +160,7 @@ class Plot(PaintedAhead, pg.GraphicsView):  # type: ignore[misc]
     def places(self) -> tuple[float, float] | None:
         """Return the first and the last x with data, or None without data."""
         spans = [(c.first, c.first + len(c.series) - 1) for c in self.curves if len(c.series)]
-        if spans:
-            return min(a for a, _ in spans), max(b for _, b in spans)
-        low, high = self.frame.x.low, self.frame.x.high
-        if self.curves or low is None or high is None:
-            return None
-        return (math.ceil(low), math.floor(high)) if self.frame.x.whole else (low, high)
-
-    def set_summary(self, sentence: str) -> None:
-        """Set the accessible summary, one sentence that says what the plot shows."""
-        if sentence != self.accessibleDescription():
-            self.setAccessibleDescription(sentence)
+        return (min(a for a, _ in spans), max(b for _, b in spans)) if spans else None
 
     @property
     def cursor_x(self) -> float | None:
@@ -227,9 +193,9 @@ class Plot(PaintedAhead, pg.GraphicsView):  # type: ignore[misc]
 
     def table(self) -> tuple[list[Column], Rows]:
         """Return the plot as a table whose rows are created on demand. Subclasses without curves override it."""
-        columns = [Column("x", self.place_name, chars=8, decimals=0 if self.frame.x.whole else 3)]
+        columns = [Column("x", self.place_name, chars=8, decimals=0)]
         columns += [Column(c.key, c.label, chars=9, help=c.label) for c in self.curves]
-        return columns, SeriesRows([(c.series, c.first) for c in self.curves], whole=self.frame.x.whole)
+        return columns, SeriesRows([(c.series, c.first) for c in self.curves])
 
     def reset_view(self) -> None:
         """Show the full range again after zooming."""
@@ -356,7 +322,7 @@ class Plot(PaintedAhead, pg.GraphicsView):  # type: ignore[misc]
         for band in (self.cursor_band, self.hover_band):
             band.refresh(bottom, top, pixel)
 
-    def _read_out_at(self, x: float | None) -> None:
+    def _hover(self, x: float | None) -> None:
         self.note_change()
         self.hover_band.place = x
         if x is None or self.places() is None:
@@ -378,24 +344,11 @@ class Plot(PaintedAhead, pg.GraphicsView):  # type: ignore[misc]
         pg.GraphicsView.paintEvent(self, event)
         if self._instead is not None or self._ringed:
             painter = QPainter(self.viewport())
-            self._paint_over(painter)
+            self._paint_over(painter, self._instead)
             painter.end()
 
     def paint(self, painter: QPainter, area: QRect) -> None:
         self.viewport().render(painter, QPoint(), QRegion(area), QWidget.RenderFlag(0))
-
-    def _paint_over(self, painter: QPainter) -> None:
-        """Paint what is not part of the scene: a sentence in its place, and the focus."""
-        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
-        if self._instead is not None:
-            painter.setPen(self.theme.colour("muted"))
-            painter.setFont(self.theme.font("body", self.factor))
-            wrapped = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
-            painter.fillRect(self.viewport().rect(), self.theme.colour("ground"))
-            painter.drawText(QRectF(self.viewport().rect()).adjusted(24, 8, -24, -8), int(wrapped), self._instead)
-        if self._ringed:
-            painter.setPen(QPen(self.theme.colour("selection"), self.theme.ring_width))
-            painter.drawRect(self.viewport().rect().adjusted(1, 1, -2, -2))
 
     # -- input --------------------------------------------------------------------------------------------------------
 
@@ -438,7 +391,7 @@ class Plot(PaintedAhead, pg.GraphicsView):  # type: ignore[misc]
         zooms = {Qt.Key.Key_Plus: ZOOM, Qt.Key.Key_Equal: ZOOM, Qt.Key.Key_Minus: 1 / ZOOM}
         if key in moves:
             self._move_to(moves[key])
-            self._read_out_at(self.cursor_x)
+            self._hover(self.cursor_x)
         elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self.activated.emit(here)
         elif self.zoomable and key in zooms:
@@ -469,11 +422,7 @@ class Plot(PaintedAhead, pg.GraphicsView):  # type: ignore[misc]
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         super().mouseMoveEvent(event)
-        self._read_out_at(self._x_at(event.position()))
-
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        self._read_out_at(None)
+        self._hover(self._x_at(event.position()))
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Zoom if the plot is zoomable, unless Ctrl is pressed. Otherwise the wheel scrolls the surrounding area."""
@@ -482,17 +431,6 @@ class Plot(PaintedAhead, pg.GraphicsView):  # type: ignore[misc]
             event.accept()
         else:
             event.ignore()
-
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        super().focusInEvent(event)
-        self._ringed = event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
-        self.viewport().update()
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        super().focusOutEvent(event)
-        self._ringed = False
-        self._read_out_at(None)
-        self.viewport().update()
 
     @Slot()
     def _on_zoom(self) -> None:
@@ -509,14 +447,9 @@ class SeriesRows(Sequence[Sequence[object]]):
     """
 
     def __init__(
-        self,
-        series: Sequence[tuple[Pyramid, float]],
-        *,
-        whole: bool = True,
-        number_at: Callable[[float], float] | None = None,
+        self, series: Sequence[tuple[Pyramid, float]], number_at: Callable[[float], float] | None = None
     ) -> None:
         self._series = [(pyramid.values, first) for pyramid, first in series]
-        self._whole = whole
         self._number_at = number_at or float
         filled = [(first, first + len(values)) for values, first in self._series if len(values)]
         self._first = min((a for a, _ in filled), default=0.0)
@@ -535,7 +468,7 @@ class SeriesRows(Sequence[Sequence[object]]):
         if not -self._size <= n < self._size:
             raise IndexError(n)
         x = self._first + n % self._size
-        row: list[object] = [int(self._number_at(x)) if self._whole else x]
+        row: list[object] = [int(self._number_at(x))]
         for values, first in self._series:
             place = round(x - first)
             value = float(values[place]) if 0 <= place < len(values) else None

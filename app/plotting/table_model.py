@@ -18,7 +18,6 @@ Rows: TypeAlias = Sequence[Sequence[object]]
 Index: TypeAlias = QModelIndex | QPersistentModelIndex
 SORT_LIMIT = 100_000
 """Maximum number of rows of a table that can be sorted. Sorting more would take too long."""
-CHIP = Qt.ItemDataRole.UserRole + 1
 WORDS = ("text", "mono", "chip", "line")
 LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
@@ -163,9 +162,7 @@ class TableModel(QAbstractTableModel):
         place, column = index.row(), index.column()
         what = self.columns[column]
         if role == Qt.ItemDataRole.DisplayRole:
-            return "" if what.kind == "chip" else self.text(place, column)
-        if role == CHIP:
-            return self.text(place, column) if what.kind == "chip" else None
+            return self.text(place, column)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return LEFT if what.kind in WORDS else RIGHT
         if role == Qt.ItemDataRole.FontRole and what.kind == "mono":

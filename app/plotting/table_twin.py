@@ -29,7 +29,7 @@ from PySide6.QtWidgets import (
 from app.plotting.table_model import Column, Rows, TableModel
 from app.plotting.table_painter import TablePainter
 from app.theme.painted_ahead import PaintedAhead
-from app.theme.tokens import LIGHT, Theme
+from app.theme.styled import Styled
 from grpo_core.text import tr
 
 SELECTED, FOCUSED = QStyle.StateFlag.State_Selected.value, QStyle.StateFlag.State_HasFocus.value
@@ -37,7 +37,7 @@ LARGEST = (1 << 24) - 1
 """Maximum height of a widget in Qt, in pixels."""
 
 
-class TableTwin(PaintedAhead, QTableView):
+class TableTwin(Styled, PaintedAhead, QTableView):
     """A sortable table of numbers. Copied rows are tab-separated text at full precision.
 
     Attributes:
@@ -55,7 +55,6 @@ class TableTwin(PaintedAhead, QTableView):
 
     def __init__(self, columns: Sequence[Column] = (), title: str = tr("Table")) -> None:
         super().__init__()
-        self.theme, self.factor = LIGHT, 1.0
         self._filling = False
         self._fitted: tuple[object, ...] = ()
         self._head: int | None = None
@@ -87,11 +86,6 @@ class TableTwin(PaintedAhead, QTableView):
         self._apply_style()
 
     # -- interface for panels ------------------------------------------------------------------------------------------
-
-    def set_look(self, theme: Theme, scale: float) -> None:
-        if (theme, scale) != (self.theme, self.factor):
-            self.theme, self.factor = theme, scale
-            self._apply_style()
 
     def set_columns(self, columns: Sequence[Column]) -> None:
         """Replace the columns and remove all rows."""

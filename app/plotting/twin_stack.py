@@ -15,7 +15,7 @@ from app.plotting.legend import Entry, Legend
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import Label, plain_tip
 from app.theme.painted_text import PaintedText
-from app.theme.tokens import Theme
+from app.theme.styled import Styled
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ SENTENCE = 320
 legend."""
 
 
-class TwinStack(QWidget):
+class TwinStack(Styled, QWidget):
     """A header with title, legend and button, and below it either the plot or its table.
 
     Attributes:
@@ -58,8 +58,7 @@ class TwinStack(QWidget):
         self._choices: list[QWidget] = []
         self._bare = False
         self._alone: bool | None = None  # whether the headline has its own line; None before there is one
-        self._look: tuple[Theme, float] | None = None
-        self._apply_style()
+        self._style_header()
         self._name()
 
     @property
@@ -67,7 +66,7 @@ class TwinStack(QWidget):
         """The table of the same data."""
         if self._table is None:
             self._table = TableTwin(title=tr("{title}, as a table").format(title=self.plot.title))
-            self._table.set_look(self.plot.theme, self.plot.factor)
+            self._table.set_look(self.theme, self.factor)
             self._table.set_summary(self.plot.accessibleDescription())
             self._table.activated_cell.connect(self.plot.explain_cell)
             self.stack.addWidget(self._table)
@@ -77,17 +76,11 @@ class TwinStack(QWidget):
     def shows_table(self) -> bool:
         return self.stack.currentWidget() is not self.plot
 
-    def set_look(self, theme: Theme, scale: float) -> None:
-        if (theme, scale) == self._look:
-            return
-        self._look = theme, scale
-        self.plot.set_look(theme, scale)
-        if self._table is not None:
-            self._table.set_look(theme, scale)
-        self.legend.set_look(theme, scale)
-        if self.headline is not None:
-            self.headline.set_look(theme, scale)
-        self._apply_style()
+    def _apply_style(self) -> None:
+        for part in (self.plot, self._table, self.legend, self.headline):
+            if part is not None:
+                part.set_look(self.theme, self.factor)
+        self._style_header()
         self._place_headline()
 
     def hide_header(self) -> None:
@@ -95,7 +88,7 @@ class TwinStack(QWidget):
         for widget in (self.title, self.legend, self.button):
             widget.hide()
         self._bare = True
-        self._apply_style()
+        self._style_header()
 
     def show_headline(self, text: str, shorter: str = "") -> None:
         """Show ``text`` in the header, or ``shorter`` if ``text`` does not fit.
@@ -105,7 +98,7 @@ class TwinStack(QWidget):
         if self.headline is None:
             self.headline = PaintedText("digits")
             self._place_headline()
-        self.headline.show_text(text, self.plot.theme, self.plot.factor, shorter)
+        self.headline.show_text(text, self.theme, self.factor, shorter)
 
     def _place_headline(self) -> None:
         """Place the headline next to the legend if there is enough space, otherwise above it.
@@ -118,7 +111,7 @@ class TwinStack(QWidget):
         taken = sum(widget.sizeHint().width() + self._row.spacing() for widget in others)
         margins = self._row.contentsMargins()
         space = self.width() - taken - margins.left() - margins.right()
-        alone = space < SENTENCE * self.plot.factor
+        alone = space < SENTENCE * self.factor
         if alone is self._alone:
             return
         self._alone = alone
@@ -129,7 +122,7 @@ class TwinStack(QWidget):
             self._above.removeWidget(self.headline)
             self._row.insertWidget(self._row.indexOf(self.legend), self.headline, 1)
         self._row.setStretchFactor(self.legend, int(alone))
-        self._apply_style()
+        self._style_header()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -139,7 +132,7 @@ class TwinStack(QWidget):
         """Add a widget, such as a combo box, at the left end of the header, or ``last``, before the button."""
         self._row.insertWidget(self._row.indexOf(self.button) if last else 0, widget)
         self._choices.append(widget)
-        self._apply_style()
+        self._style_header()
 
     def refresh(self) -> None:
         """Draw the changes in the plot or in the table, whichever is shown."""
@@ -175,18 +168,18 @@ class TwinStack(QWidget):
         name = tr("{title}: show the plot") if self.shows_table else tr("{title}: show the table")
         self.button.setAccessibleName(name.format(title=self.plot.title))
 
-    def _apply_style(self) -> None:
+    def _style_header(self) -> None:
         if self._bare:
             self._row.setContentsMargins(0, 0, 0, 0)
             return
-        edge, top = round(12 * self.plot.factor), round(4 * self.plot.factor)
+        edge, top = round(12 * self.factor), round(4 * self.factor)
         self._row.setContentsMargins(edge, 0 if self._alone else top, edge, 0)
         self._above.setContentsMargins(edge, top + 1 if self._alone else 0, edge, 0)
-        self._row.setSpacing(round(8 * self.plot.factor))
-        font = self.plot.theme.font("digits", self.plot.factor)
+        self._row.setSpacing(round(8 * self.factor))
+        font = self.theme.font("digits", self.factor)
         for button in (self.button, *(one for one in self._choices if isinstance(one, QToolButton))):
             button.setFont(font)
         # Both texts fit, so that the header does not move when they alternate.
-        both = self.button.fontMetrics().horizontalAdvance(tr("Table")) + round(18 * self.plot.factor)
+        both = self.button.fontMetrics().horizontalAdvance(tr("Table")) + round(18 * self.factor)
         # the headline shrinks instead of the button
         self.button.setMinimumWidth(max(both, self.button.sizeHint().width()))

@@ -44,9 +44,8 @@ class FileTasks(QObject):
     ) -> None:
         super().__init__(parent)
         self._messages, self._message, self._abandon = messages, message, abandon
-        self._runner = Runner(self, tr("The work on the file was stopped by an unexpected error."))
-        self._runner.arrived.connect(self._on_arrived)
-        self._runner.ended.connect(self._on_ended)
+        self._runner = Runner(self, self._on_arrived, self._on_ended)
+        self._runner.failed = tr("The work on the file was stopped by an unexpected error.")
         self._finish: Callable[[Any], object]
         self._results: list[object] = []  # none, or that of the work
         self._title = ""

@@ -1,11 +1,13 @@
-"""Atomic writing of small files: whatever happens, a file has either its old or its new content."""
+"""Atomic writing of files: whatever happens, a file has either its old or its new content."""
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from grpo_core.errors import GrpoError
 from grpo_core.regular_file import write_whole
 from grpo_core.text import tr
 
@@ -60,3 +62,23 @@ def write_or_say(
             what=what, parent=path.parent, error=reason(error)
         )
     return None
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write an exported file as a whole, with the permissions usual in its folder.
+
+    Raises:
+        GrpoError: the file cannot be written; the message says why.
+    """
+    with refusals(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, data)
+
+
+@contextmanager
+def refusals(path: Path) -> Iterator[None]:
+    """Raise an error of the system as a :class:`GrpoError` that says why ``path`` cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise GrpoError(tr("{path} cannot be written: {error}.").format(path=path, error=reason(error))) from None

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from app.commands.command import EXPORT, LESSON, LESSONS, PRESENTING, Command
-from app.commands.conditions import Conditions
 from app.commands.targets import CommandTargets
 from app.teaching.controllers.homework import HOLDS, HomeworkController
 from app.teaching.controllers.lessons import LessonController
@@ -28,7 +27,6 @@ def teaching_commands(
     """Return the commands of the part. ``runs`` are the functions of the part itself, by the id of their command."""
     player = targets.player
     blank, ring, speaker, needs_lesson = presenter.blank, presenter.ring, presenter.speaker, lessons.needs_lesson
-    when = Conditions(targets)
 
     def forward() -> None:
         if not blank.lift():  # on a blank screen the first press only brings the picture back
@@ -39,17 +37,17 @@ def teaching_commands(
             (lessons.player.back if lessons.is_open else player.stage_back)()
 
     def can_go_on() -> str:
-        return "" if lessons.is_open else when.can_show_stage()
+        return "" if lessons.is_open else targets.when.can_show_stage()
 
     def can_go_back() -> str:
-        return "" if lessons.is_open else when.not_at_start()
+        return "" if lessons.is_open else targets.when.not_at_start()
 
     def can_leave() -> str:
         return "" if presenter.active else tr("Nobody is presenting.")
 
     def can_export_page() -> str:
         """Check that a lesson is open, or that the update shown can be explained and was trained by this program."""
-        return "" if lessons.is_open else when.needs_own_update() or when.not_at_start()
+        return "" if lessons.is_open else targets.when.needs_own_update() or targets.when.not_at_start()
 
     return [
         Command(id="export_handout", subject="lessons", text=tr("Export handout…"), after="export_film", menu=EXPORT,
@@ -74,10 +72,10 @@ def teaching_commands(
                 run=back, shortcuts=("PgUp", "Left"), context="present", blocked=can_go_back,
                 tip=tr("The back button of a remote does this.")),
         Command(id="present.step", subject="lessons", listed=False, text=tr("Next update"), menu=PRESENTING,
-                run=player.step, shortcuts=("Down",), context="present", blocked=when.can_step,
+                run=player.step, shortcuts=("Down",), context="present", blocked=targets.when.can_step,
                 tip=tr("Show the next update, complete.")),
         Command(id="present.step_back", subject="lessons", listed=False, text=tr("Previous update"), menu=PRESENTING,
-                run=player.step_back, shortcuts=("Up",), context="present", blocked=when.not_at_start,
+                run=player.step_back, shortcuts=("Up",), context="present", blocked=targets.when.not_at_start,
                 tip=tr("Show the previous update, complete.")),
         Command(id="present.blank", subject="lessons", listed=False, text=tr("Blank screen"), menu=PRESENTING,
                 run=presenter.toggle_blank,

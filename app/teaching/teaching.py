@@ -22,11 +22,11 @@ from app.teaching.controllers.homework import HomeworkController
 from app.teaching.controllers.lessons import LessonController
 from app.teaching.controllers.presenter import Presenter
 from app.teaching.lessons.catalogue import is_lesson_file
-from app.teaching.lessons.runs import SavedState
 from app.teaching.panel_rows import LESSON
 from app.widgets.door import Door
 from app.widgets.panel import Panel
 from app.workspace.run_handle import RunHandle
+from app.workspace.view import View
 from app.workspace.window_mode import Takeover
 from grpo_core.errors import GrpoError
 from grpo_core.runs import library
@@ -251,7 +251,7 @@ class Teaching(WindowPart, Takeover):
         return self.presenter.active
 
     @property
-    def own(self) -> SavedState | None:
+    def own(self) -> View | None:
         return self.lessons.player.runs.saved
 
     def leave_lesson(self) -> None:

@@ -41,7 +41,7 @@ class Result:
         return self.diagnosis is not None and self.verdict is not None
 
 
-class Examination(QObject):
+class Examination(Runner):
     """Examines one run at a time, and keeps the results on each open run.
 
     Attributes:
@@ -50,30 +50,21 @@ class Examination(QObject):
 
     Signals:
         changed: emitted when there are further results, or the examination has ended.
-        ended: emitted with the id of a run when its examination ends, complete or not.
     """
 
     changed = Signal()
-    ended = Signal(str)
 
     def __init__(self, readers: Readers, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(parent, self._on_arrived, self._on_ended)
         self._readers = readers
         self.run = ""
         self.seconds = self.ended_at = self._begun = 0.0
         self._results: dict[str, Result] = {}
-        self._runner = Runner(self)
-        self._runner.arrived.connect(self._on_arrived)
-        self._runner.ended.connect(self._on_ended)
-
-    @property
-    def busy(self) -> bool:
-        return self._runner.busy
 
     def of(self, run: str) -> Result | None:
         return self._results.get(run)
 
-    def start(self, run: str, path: Path, head: int, columns: str = "") -> None:
+    def examine(self, run: str, path: Path, head: int, columns: str = "") -> None:
         """Examine the run with the id ``run`` and ``head`` updates, whose files are at ``path``.
 
         ``columns`` says what columns mean (:func:`grpo_core.foreign.formats.open_source`).
@@ -82,23 +73,16 @@ class Examination(QObject):
         """
         self.run, self._begun = run, now()
         self._results[run] = dataclasses.replace(self._results.get(run, Result()), problem="", head=head)
-        self._runner.start(lambda poll: self._readers.results("examination", path, columns, poll=poll))
+        self.start(lambda poll: self._readers.results("examination", path, columns, poll=poll))
         self.changed.emit()
 
     def keep(self, runs: Collection[str]) -> None:
         """Discard the results of all runs except these (ids), and cancel the examination of any other run."""
-        if self._runner.busy and self.run not in runs:
-            self._runner.leave()
+        if self.busy and self.run not in runs:
+            self.leave()
         if not self._results.keys() <= set(runs):
             self._results = {run: result for run, result in self._results.items() if run in runs}
             self.changed.emit()
-
-    def cancel(self) -> None:
-        self._runner.cancel()
-
-    def close(self) -> None:
-        """Cancel the examination when the program closes."""
-        self._runner.close()
 
     @Slot(object)
     def _on_arrived(self, result: Diagnosis | Verdict) -> None:
@@ -115,7 +99,6 @@ class Examination(QObject):
         self.seconds = self.ended_at - self._begun
         self._results[self.run] = dataclasses.replace(self._results[self.run], problem=why_not)
         self.changed.emit()
-        self.ended.emit(self.run)
 
 
 def examination_of(workspace: Workspace) -> Examination:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from app.workspace.run_handle import RunHandle
 from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.explain import Numbers
 from grpo_core.foreign.line import LateError
-from grpo_core.foreign.recording import Completions, Source
+from grpo_core.foreign.recording import Completions, Source, or_why_not
 from grpo_core.questions import AnyAnswer, AnyQuestion
 from grpo_core.record import Origin, Step
 from grpo_core.text import tr
@@ -63,7 +62,7 @@ class RecordedRun(RunHandle):
         self._stamps: dict[int, tuple[int, ...]] = {}
         self.read_again = 0
         self.computed = 0
-        self._ahead = range(0)
+        self._known: set[int] = set()  # updates whose numbers are in the series
         self.series |= {name: Pyramid() for name in recorded_series.ESTIMATES}
         self.take(source)
 
@@ -87,12 +86,12 @@ class RecordedRun(RunHandle):
                 kept.pop(number, None)
         self._numbers.pop(number, None)
         self.computed = min(self.computed, number - 1)
-        self._ahead = range(0)
+        self._known = {known for known in self._known if known < number}
         self.read_again += 1
 
     def is_computed(self, number: int) -> bool:
         """Return whether the numbers of an update are in the series, where the last ones can be before others."""
-        return 1 <= number <= self.computed or number in self._ahead
+        return number in self._known
 
     def add_numbers(self, rows: Sequence[Mapping[str, float]], start: int | None = None) -> None:
         """Add the numbers of updates (:func:`grpo_core.trainers.recorded_series.numbers`) to the series.
@@ -115,12 +114,9 @@ class RecordedRun(RunHandle):
         if start < length:
             for onsets in self.onsets:
                 onsets.begin_anew()
-        if start == self.computed:
-            self.computed = end
-            if self._ahead.start <= end + 1:  # the gap between the beginning and the end is filled now
-                self.computed, self._ahead = max(end, self._ahead.stop - 1), range(0)
-        else:
-            self._ahead = range(self._ahead.start if self._ahead else start + 1, end + 1)
+        self._known |= {*range(start + 1, end + 1)}
+        while self.computed + 1 in self._known:
+            self.computed += 1
         self.version += 1
 
     def trainer_step(self, position: int) -> int | None:
@@ -263,14 +259,9 @@ def prepare(source: Source, cursor: Cursor, known: Prepared | None = None) -> Pr
 
 
 def _read(source: Source, number: int) -> Prepared:
-    step = table = None
-    why, stamp = "", source.stamp(number)
-    try:
-        step = source.step(number)
-    except NotRecordedError as error:
-        why = str(error)
-    with suppress(NotRecordedError):
-        table = source.completions(number)
+    stamp = source.stamp(number)
+    step, why = or_why_not(source.step, number)
+    table = or_why_not(source.completions, number)[0]
     evaluated = None if step is None else Numbers(step)
     numbers = recorded_series.numbers_of(table, evaluated, source.reports(number))
     return Prepared(

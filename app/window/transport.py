@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
-from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QSignalBlocker, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QResizeEvent
@@ -22,6 +20,7 @@ from app.window.status import Status
 from app.workspace.player import Mode, Player
 from app.workspace.run_manager import RunManager
 from app.workspace.workspace import Workspace
+from grpo_core.runs.files import size_of
 from grpo_core.text import tr
 
 SPEEDS: tuple[tuple[str, float | None], ...] = (
@@ -321,7 +320,7 @@ class Transport(QToolBar):
             else tr("autosaved")
         )
         written = run.path.exists()  # a branch has no file before its first own update
-        text = f"{origin} · {_size(run.path)}" if written else tr("no update yet")
+        text = f"{origin} · {in_bytes(size_of(run.path))}" if written else tr("no update yet")
         if run.is_recorded:
             text = origin
         if self._workspace.training not in (None, run) and self._player.mode is Mode.COMPUTING:
@@ -366,15 +365,6 @@ def _width_of(widget: QWidget) -> int:
     """Return the width in pixels of a toolbar widget, or 0 for the one that takes the remaining space."""
     fixed = widget.minimumWidth() == widget.maximumWidth()
     return widget.width() if fixed else max(widget.sizeHint().width(), 0)
-
-
-def _size(path: Path) -> str:
-    """Return the size of a run's file, including its log, as text."""
-    total = 0
-    for part in (path, path.with_name(path.name + "-wal")):
-        with suppress(OSError):
-            total += part.stat().st_size
-    return in_bytes(total)
 
 
 def _nearest(values: list[float | None] | list[int | None], value: float | None) -> int:

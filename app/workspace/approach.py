@@ -20,6 +20,7 @@ class Approach(QObject):
     Until then, the current update stays on screen.
 
     Attributes:
+        waits: whether it does so; exporters of pictures wait for each update anyway.
         goal: the position to which the cursor will move; None if no move is pending.
 
     Signals:
@@ -32,11 +33,10 @@ class Approach(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        self.waits = False
         self.run: RunHandle | None = None
         self.goal: Cursor | None = None
-        self._runner = Runner(self)
-        self._runner.arrived.connect(self._on_prepared)
-        self._runner.ended.connect(self._on_ended)
+        self._runner = Runner(self, self._on_prepared, self._on_ended)
         self._reads: RunHandle | None = None
 
     @property
@@ -45,7 +45,7 @@ class Approach(QObject):
 
     def lead(self, run: RunHandle, cursor: Cursor) -> bool:
         """Start moving to ``cursor``, and return whether the cursor has to wait until ``arrived`` is emitted."""
-        work = run.preparation(cursor)
+        work = run.preparation(cursor) if self.waits else None
         if work is None:
             self.drop()
             return False

@@ -144,13 +144,6 @@ class Editing(QObject):
         """
         self.put(self.settings)
 
-    def adopt(self, runs: RunsOfEdit, *, forwards: bool) -> None:
-        """Adopt the runs of an undo step into which another edit was merged.
-
-        ``forwards`` is False if the merged edits cancel each other out, which has the effect of an undo.
-        """
-        self._runs, self._forwards = runs, forwards
-
 
 class _Edit(QUndoCommand):
     """One edit: the settings before and after it, and its runs if it was structural."""
@@ -176,6 +169,7 @@ class _Edit(QUndoCommand):
         self._after = other._after
         self._runs.after = None
         nothing_left = self._after == self._before
-        self._editing.adopt(self._runs, forwards=not nothing_left)
+        # edits that cancel each other out have the effect of an undo
+        self._editing._runs, self._editing._forwards = self._runs, not nothing_left
         self.setObsolete(nothing_left)
         return True

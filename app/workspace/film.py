@@ -30,11 +30,6 @@ SLOWEST = LONGEST / PLAYED
 """Minimum time per update in seconds at which its film has the maximum duration."""
 
 
-def eased(share: float) -> float:
-    """Ease-in-out curve from 0 to 1: slow start, slow end."""
-    return share * share * (3 - 2 * share)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Film:
     """A sequence of stages, and of passes of the last stage.

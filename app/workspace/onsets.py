@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -12,15 +13,20 @@ from app.plotting.pyramid import Pyramid
 
 
 class Onsets:
-    """The updates at which a series enters a state. As the series grows, only its new values are examined.
+    """The updates at which something begins in a series. As the series grows, only its new values are examined.
 
-    ``begins`` takes values (n + 1,) and returns whether the state begins at each of the last n, boolean (n,). The
-    first value is the one before them (NaN before the first update).
+    Args:
+        begins: takes values (n,) and what it returned for the preceding ones; returns the indices at which it begins,
+            and what to pass with the next values.
+        before: what to pass with the first values.
     """
 
-    def __init__(self, series: Pyramid, begins: Callable[[np.ndarray], np.ndarray]) -> None:
+    def __init__(
+        self, series: Pyramid, begins: Callable[[np.ndarray, Any], tuple[np.ndarray, Any]], before: Any
+    ) -> None:
         self._series = series
         self._begins = begins
+        self._first = self._last = before
         self._seen = 0
         self._places = array("q")
 
@@ -36,25 +42,26 @@ class Onsets:
 
     def begin_anew(self) -> None:
         """Examine the entire series again because earlier values have changed."""
-        self._seen, self._places = 0, array("q")
+        self._last, self._seen, self._places = self._first, 0, array("q")
 
     def _look(self) -> None:
-        seen = self._seen
-        if len(self._series) > seen:
-            known = self._series.values[max(seen - 1, 0) :]
-            here = known if seen else np.concatenate(([np.nan], known))
-            self._places.frombytes((np.flatnonzero(self._begins(here)) + seen + 1).astype(np.int64).tobytes())
+        if len(self._series) > self._seen:
+            places, self._last = self._begins(self._series.values[self._seen :], self._last)
+            self._places.frombytes((places + self._seen + 1).astype(np.int64).tobytes())
             self._seen = len(self._series)
 
 
-def rises_past(values: np.ndarray, level: float = 0.0) -> np.ndarray:
-    """Return where a series rises above ``level``, from at most that or from an unknown value."""
+def rises_past(values: np.ndarray, before: bool, level: float = 0.0) -> tuple[np.ndarray, bool]:
+    """Find where a series rises above ``level``, from at most that or from an unknown value.
+
+    ``before`` is whether the preceding value was above it.
+    """
     with np.errstate(invalid="ignore"):
-        above = values > level
-    return np.asarray(above[1:] & ~above[:-1])
+        above = np.concatenate(([before], values > level))
+    return np.flatnonzero(above[1:] & ~above[:-1]), bool(above[-1])
 
 
-def changes(values: np.ndarray) -> np.ndarray:
-    """Return where a series changes its value. The first value never counts as a change."""
-    now, then = values[1:], values[:-1]
-    return np.asarray((now != then) & ~np.isnan(now) & ~np.isnan(then))
+def changes(values: np.ndarray, before: float) -> tuple[np.ndarray, float]:
+    """Find where a series changes its value, which was ``before``, or NaN at the start. That is not a change."""
+    then = np.concatenate(([before], values[:-1]))
+    return np.flatnonzero((values != then) & ~np.isnan(values) & ~np.isnan(then)), float(values[-1])

@@ -75,8 +75,12 @@ class RunHandle:
         self.head = 0
         self.series: dict[str, Pyramid] = {name: Pyramid() for name in METRICS}
         self.onsets = tuple(
-            Onsets(self.series[name], begins)
-            for name, begins in (("clip_fraction", rises_past), ("dead_groups", rises_past), ("best_action", changes))
+            Onsets(self.series[name], begins, before)
+            for name, begins, before in (
+                ("clip_fraction", rises_past, False),
+                ("dead_groups", rises_past, False),
+                ("best_action", changes, np.nan),
+            )
         )
         self.changes: list[tuple[int, Settings]] = [(1, origin.settings)]
         self.version = 0
@@ -100,7 +104,7 @@ class RunHandle:
         """Open a run from its file. A run can be opened in one thread and then used in another.
 
         Args:
-            poll: called before each series, and told how many have been read.
+            poll: called before each series with the fraction that has been read.
 
         Raises:
             RunFileError: the file cannot be read; the message says why.
@@ -315,8 +319,7 @@ def _all_series(reader: RunReader, poll: Poll | None) -> dict[str, np.ndarray]:
     series = dict.fromkeys(METRICS, np.broadcast_to(np.nan, max(reader.last, 0)))
     for place, name in enumerate(names):
         if poll is not None:
-            poll()
-            poll.tell(place / len(names))
+            poll(place / len(names))
         series[name] = reader.series(name)
     return series
 

@@ -140,7 +140,7 @@ class Training(QObject):
         if run is None:
             return
         self._controller.group = self._workspace.watched_group
-        self._workspace.share_process(self._controller.worker.host.is_here)
+        self._workspace.timer.shared = self._controller.worker.host.is_here
         fresh = self._controller.take()
         if fresh is None:
             return

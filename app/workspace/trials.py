@@ -106,7 +106,7 @@ class Trials:
         if run.origin.settings.is_language:
             return None
         if run not in self._halves:
-            self._halves[run] = Onsets(run.series["max_prob"], partial(rises_past, level=HALF))
+            self._halves[run] = Onsets(run.series["max_prob"], partial(rises_past, level=HALF), False)
         return self._halves[run].after(0)
 
     def toggle(self, run: RunHandle) -> None:

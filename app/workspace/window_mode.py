@@ -2,24 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from PySide6.QtCore import QObject, Signal
 
-from app.workspace.cursor import Cursor
-from app.workspace.run_handle import RunHandle
-from grpo_core.config import Settings
-
-
-class OwnState(Protocol):
-    """The user's own state, kept while a lesson shows runs of its own."""
-
-    @property
-    def run(self) -> RunHandle: ...
-    @property
-    def wanted(self) -> Settings: ...
-    @property
-    def cursor(self) -> Cursor: ...
+from app.workspace.view import View
 
 
 class Takeover:
@@ -28,7 +13,7 @@ class Takeover:
     Attributes:
         hides_run: whether its picture does not show the run, which is then neither trained nor replayed by commands.
         presenting: whether the window is shown to an audience, with a look and a layout that are not preferences.
-        own: the user's own state during a lesson; None otherwise.
+        own: the view of the user's own run, kept while a lesson shows runs of its own; None otherwise.
     """
 
     @property
@@ -44,7 +29,7 @@ class Takeover:
         return False
 
     @property
-    def own(self) -> OwnState | None:
+    def own(self) -> View | None:
         return None
 
     def leave_lesson(self) -> None:

@@ -43,7 +43,9 @@ class Workspace(QObject):
         watched_group: the group whose completions are reported while they are sampled.
         readers: the processes that read files of foreign origin.
         shared: objects that a part of the program shares with its panels, by type; each has a method ``close``.
-        approach: prepares updates that are slow to read before the cursor moves there; None to move immediately.
+        approach: prepares updates that are slow to read before the cursor moves there.
+        frame_due: whether anything has changed since the last frame began.
+        timer: the timer of the frames.
         divided: whether the frame that is being drawn lets input be handled between its parts.
 
     Signals:
@@ -103,21 +105,21 @@ class Workspace(QObject):
         self.breakpoints = Breakpoints(self)
         self.trials = Trials(self.request_frame)
         self.editing.changed.connect(self.request_frame)
-        self.approach: Approach | None = None
+        self.approach = Approach(self)
+        self.approach.arrived.connect(self._on_arrived)
         self._views = StepViews()
         self._view: View | None = None
         self._problem: tuple[str, str] | None = None
         """A message about the current update, with its severity, kept until the frame that reports it begins."""
-        self._changed = False
-        """Whether anything has changed since the last frame began."""
+        self.frame_due = False
         self.divided = False
         self._place: object = None
         """The :attr:`View.place` of the last frame."""
         self._drawing: View | None = None
         """The view of the frame that is being drawn; None between frames."""
-        self._timer = FrameTimer(self)
-        self._timer.tick.connect(self._on_tick)
-        self._timer.drawn.connect(self.drawn)
+        self.timer = FrameTimer(self)
+        self.timer.tick.connect(self._on_tick)
+        self.timer.drawn.connect(self.drawn)
 
     # -- reading the state ---------------------------------------------------------------------------------------------
 
@@ -192,22 +194,13 @@ class Workspace(QObject):
 
     def _go(self, cursor: Cursor) -> None:
         """Move the cursor, immediately or as soon as the update there can be shown without blocking the window."""
-        if self.run is None or self.approach is None or not self.approach.lead(self.run, cursor):
+        if self.run is None or not self.approach.lead(self.run, cursor):
             self.cursor = cursor
         self.request_frame()
 
-    def prepare_in_thread(self) -> Approach:
-        """From now on, read and evaluate large updates of recorded runs in a thread before the cursor moves there.
-
-        Picture exporters do not call this, because they wait for each update anyway.
-        """
-        self.approach = Approach(self)
-        self.approach.arrived.connect(self._on_arrived)
-        return self.approach
-
     @Slot(object)
     def _on_arrived(self, cursor: Cursor) -> None:
-        if self.approach is None or self.approach.run is not self.run:
+        if self.approach.run is not self.run:
             return
         if cursor.step == self.cursor.step:
             self._reveal(cursor)
@@ -232,10 +225,10 @@ class Workspace(QObject):
         The explained number moves to that pass too. ``quick`` marks a film too short for panels to rearrange
         themselves for a stage.
         """
-        goal = None if self.approach is None else self.approach.goal
+        goal = self.approach.goal
         step = self.cursor.step if goal is None else goal.step
         cursor = Cursor(step=step, stage=stage, passed=passed, progress=progress, quick=quick)
-        if self.run is None or self.approach is None or not self.approach.lead(self.run, cursor):
+        if self.run is None or not self.approach.lead(self.run, cursor):
             self._reveal(cursor)
 
     def _reveal(self, cursor: Cursor) -> None:
@@ -303,8 +296,7 @@ class Workspace(QObject):
         else:
             self.editing.restart(run.next_settings or run.settings_at(run.head + 1), keep_edits=keep_edits)
         self.cursor = Cursor()
-        if self.approach is not None:
-            self.approach.drop()
+        self.approach.drop()
         self.follow()
         self.activated.emit()
 
@@ -324,21 +316,13 @@ class Workspace(QObject):
     @Slot()
     def request_frame(self) -> None:
         """Request that every visible panel be drawn with the next frame."""
-        self._changed, self._view = True, None
-        self._timer.request()
-
-    @property
-    def frame_due(self) -> bool:
-        return self._changed
-
-    def share_process(self, shared: bool) -> None:
-        """Set whether a run is computed in this process. If so, frames use at most half of the time."""
-        self._timer.shared = shared
+        self.frame_due, self._view = True, None
+        self.timer.request()
 
     def set_running(self, running: bool) -> None:
         """Set whether frames continue automatically because updates may arrive."""
         self.running = running
-        self._timer.set_live(running)
+        self.timer.set_live(running)
         self.request_frame()
 
     @Slot()
@@ -348,8 +332,8 @@ class Workspace(QObject):
         """
         self.complete_frame()
         self.pull.emit()
-        if self.run is not None and self._changed:
-            self._changed, self._view = False, None
+        if self.run is not None and self.frame_due:
+            self.frame_due, self._view = False, None
             self.cursor, problem = self.view.cursor, self._problem
             if problem is not None:
                 self.problem.emit(*problem)
@@ -369,7 +353,7 @@ class Workspace(QObject):
         self._drawing, self.divided = None, False
 
     def add_parts(self, parts: Iterable[Callable[[], object]]) -> None:
-        self._timer.add_parts(partial(self._do, part) for part in parts)
+        self.timer.add_parts(partial(self._do, part) for part in parts)
 
     def _do(self, part: Callable[[], object]) -> None:
         """Do a part with the view of its frame, whatever has changed since the frame began."""
@@ -377,17 +361,16 @@ class Workspace(QObject):
         try:
             part()
         finally:
-            if self._changed:
+            if self.frame_due:
                 self._view = None
 
     def complete_frame(self) -> None:
-        self._timer.complete()
+        self.timer.complete()
 
     def close(self) -> None:
         """Stop the frames, close all files, and end the processes of experiments."""
-        self._timer.stop()
-        if self.approach is not None:
-            self.approach.close()
+        self.timer.stop()
+        self.approach.close()
         for shared in self.shared.values():
             shared.close()
         self.jobs.close()

@@ -13,7 +13,8 @@ from grpo_core.text import tr
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-Poll = Callable[[], None]
+Poll = Callable[..., None]
+"""Function that is called regularly, perhaps with the finished fraction, and may raise an exception to stop."""
 Answer = Callable[..., Iterator[object]]
 """Function that answers a question, given its arguments and ``poll``. It calls ``poll`` before each pass; an
 exception raised by ``poll`` stops it.
@@ -28,7 +29,7 @@ TELL = 0.05
 """Interval in seconds between two reports of the number of passes."""
 
 
-def unpolled() -> None:
+def unpolled(fraction: float = 0.0) -> None:
     """Do nothing: the poll of what is too short to interrupt, or has nobody who would."""
 
 
@@ -91,7 +92,7 @@ class _Poll:
         self._count = 0
         self._cancelled = False
 
-    def __call__(self) -> None:
+    def __call__(self, fraction: float = 0.0) -> None:
         self._count += 1
         now = time.monotonic()
         if now - self._looked >= LOOK:

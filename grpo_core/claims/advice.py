@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
-from grpo_core.claims.claim import Claim, agrees
+from grpo_core.claims.claim import Derived
 from grpo_core.text import plural
 
 LEAST = 0.1
@@ -41,10 +42,11 @@ class Trial:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tried(Claim[Trial]):
+class Tried(Derived[Trial]):
     """Claims that a change of ``setting`` improves the mean of ``measure`` from ``kept`` to ``changed``.
 
-    The mean is over ``updates`` updates. ``share``: whether the numbers are shares of a total.
+    The mean is over ``updates`` updates. ``share``: whether the numbers are shares of a total. There is no claim if the
+    effect is smaller than :data:`LEAST`.
     """
 
     setting: str
@@ -54,10 +56,13 @@ class Tried(Claim[Trial]):
     updates: int
     share: bool
 
-    def check(self, data: Trial) -> bool:
-        same = (self.setting, self.measure, self.share) == (data.setting, data.measure, data.share)
-        means = agrees(self.kept, float(data.kept.mean())) and agrees(self.changed, float(data.changed.mean()))
-        return same and means and self.updates == len(data.kept) == len(data.changed) and data.effect >= LEAST
+    @classmethod
+    def found_in(cls, data: Trial) -> Self | None:
+        if not data.effect >= LEAST:
+            return None
+        kept, changed = float(data.kept.mean()), float(data.changed.mean())
+        names = {"setting": data.setting, "measure": data.measure}
+        return cls(**names, kept=kept, changed=changed, updates=len(data.kept), share=data.share)
 
     def words(self) -> str:
         pattern = plural(

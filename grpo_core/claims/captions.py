@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from grpo_core import recompute
 from grpo_core.claims.arrays import ALIKE, equal, paid, within
-from grpo_core.claims.claim import Claim, agrees
+from grpo_core.claims.claim import Claim, Kind, Tabled, agrees, same
 from grpo_core.claims.numbers import MINUS, written
 from grpo_core.premises import drawn_by_earlier
 from grpo_core.record import Step
@@ -36,74 +38,16 @@ class Drawn:
     pays: np.ndarray | None = None
 
     @property
+    def rewards(self) -> np.ndarray:
+        """The reward of each draw's completion, (n,). NaN if it was not scored."""
+        return np.asarray(self.step.rewards[self.rows])
+
+    @property
     def advantages(self) -> np.ndarray:
         """The known advantages of the draws, (m,)."""
         every = recompute.advantage(self.step)
         gained = every[self.rows] if every.ndim == 1 or self.tokens is None else every[self.rows, self.tokens]
         return np.asarray(gained[np.isfinite(gained)])
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sampled(Claim[Drawn]):
-    """Claims that there are ``draws`` draws, in which ``met`` of the ``of`` actions occur.
-
-    ``earlier``: whether an earlier policy drew them, not the one whose probabilities are shown.
-    """
-
-    draws: int
-    met: int
-    of: int
-    earlier: bool
-
-    def check(self, data: Drawn) -> bool:
-        policy = data.step.distribution(0)
-        if policy is None or data.tokens is None:
-            return False
-        met = len(set(data.step.tokens[data.rows, data.tokens].tolist()))
-        if self.earlier != drawn_by_earlier(data.step):
-            return False
-        return (self.draws, self.met, self.of) == (len(data.rows), met, policy.shape[-1])
-
-    def words(self) -> str:
-        pattern = plural(
-            "Sample: {count} draw from an earlier policy, not from these bars; different actions: {met} of {actions}.",
-            "Sample: {count} draws from an earlier policy, not from these bars; different actions: {met} of {actions}.",
-            self.draws,
-        )
-        if not self.earlier:
-            pattern = plural(
-                "Sample: {count} draw from the bars; different actions: {met} of {actions}.",
-                "Sample: {count} draws from the bars; different actions: {met} of {actions}.",
-                self.draws,
-            )
-        return pattern.format(count=self.draws, met=self.met, actions=self.of)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scored(Claim[Drawn]):
-    """Claims that ``scored`` of ``of`` draws have a reward. ``mean`` is the mean reward, or None if no draw has one."""
-
-    scored: int
-    of: int
-    mean: float | None
-
-    def check(self, data: Drawn) -> bool:
-        known = [float(reward) for reward in data.step.rewards[data.rows] if math.isfinite(reward)]
-        if (self.scored, self.of) != (len(known), len(data.rows)) or (self.mean is None) == bool(known):
-            return False
-        return self.mean is None or agrees(self.mean, math.fsum(known) / len(known))
-
-    def words(self) -> str:
-        if self.mean is None:
-            return tr("Score: none of the draws was scored.")
-        mean = apart(self.mean)[0]
-        if self.scored < self.of:
-            return plural(
-                "Score: {scored} of {count} draw gets a reward; the mean is {mean}.",
-                "Score: {scored} of {count} draws get a reward; the mean is {mean}.",
-                self.of,
-            ).format(scored=self.scored, count=self.of, mean=mean)
-        return tr("Score: every draw gets its reward; their mean is {mean}.").format(mean=mean)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,66 +71,12 @@ class Undrawn(Claim[Drawn]):
         return tr("Nobody drew {best}, which pays most.").format(best=self.name)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Ranged(Claim[Drawn]):
-    """Claims that the advantages range from ``low`` to ``high``. ``total``: their sum, if it is mentioned."""
-
-    low: float
-    high: float
-    total: float | None = None
-
-    def check(self, data: Drawn) -> bool:
-        found = data.advantages
-        if not len(found) or not (agrees(self.low, found.min()) and agrees(self.high, found.max())):
-            return False
-        return self.low < self.high and (self.total is None or agrees(self.total, float(found.sum())))
-
-    def words(self) -> str:
-        if self.total is None:
-            low, high = apart(self.low, self.high)
-            return tr("Normalize: rewards become advantages, from {low} to {high}.").format(low=low, high=high)
-        low, high, total = apart(self.low, self.high, self.total)
-        return tr("Normalize: rewards become advantages, from {low} to {high}; their sum is {total}.").format(
-            low=low, high=high, total=total
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class AllAlike(Claim[Drawn]):
-    """Claims that every advantage is ``value``, which is not 0."""
-
-    value: float
-
-    def check(self, data: Drawn) -> bool:
-        found = data.advantages
-        return len(found) > 0 and self.value != 0 and all(agrees(self.value, float(one)) for one in found)
-
-    def words(self) -> str:
-        return tr("Normalize: every advantage here is {low}.").format(low=apart(self.value)[0])
-
-
-@dataclass(frozen=True, kw_only=True)
-class Silent(Claim[Drawn]):
-    """Claims that every advantage is 0. ``equal``: because all compared rewards, two or more, are equal."""
-
-    equal: bool
-
-    def check(self, data: Drawn) -> bool:
-        found = data.advantages
-        return len(found) > 0 and not found.any() and self.equal == _equal(data)
-
-    def words(self) -> str:
-        if self.equal:
-            return tr("Normalize: all rewards are equal, so every advantage is 0 and the rewards push nothing.")
-        return tr("Normalize: every advantage here is 0, so the rewards push nothing here.")
-
-
 def apart(*values: float) -> tuple[str, ...]:
     """Format numbers as in :func:`written`, but with an exponent if nine decimals cannot tell them apart or from 0."""
-    same = [next(first for first in values if math.isclose(first, value, rel_tol=ALIKE)) for value in values]
-    texts = written(*same)
-    alike = len({float(text.replace(MINUS, "-")) for text in texts} | {0.0}) < len({*same, 0.0})
-    return tuple(f"{value:.2e}".replace("-", MINUS) if value else "0" for value in same) if alike else texts
+    firsts = [next(first for first in values if math.isclose(first, value, rel_tol=ALIKE)) for value in values]
+    texts = written(*firsts)
+    alike = len({float(text.replace(MINUS, "-")) for text in texts} | {0.0}) < len({*firsts, 0.0})
+    return tuple(f"{value:.2e}".replace("-", MINUS) if value else "0" for value in firsts) if alike else texts
 
 
 def _equal(data: Drawn) -> bool:
@@ -195,6 +85,94 @@ def _equal(data: Drawn) -> bool:
     if not within(step) or len(rows) < 2 or not equal(step.rewards[rows]):
         return False
     return all(equal(paid(step, group)) for group in np.unique(step.group[rows]))
+
+
+def _drew(data: Drawn, v: Any, *, earlier: bool) -> bool:
+    """Return whether ``v.met`` of ``v.actions`` actions occur in ``v.count`` draws, and an earlier policy drew them."""
+    policy = data.step.distribution(0)
+    if policy is None or data.tokens is None or drawn_by_earlier(data.step) != earlier:
+        return False
+    met = len(set(data.step.tokens[data.rows, data.tokens].tolist()))
+    return (v.count, v.met, v.actions) == (len(data.rows), met, policy.shape[-1])
+
+
+def _ranges(data: Drawn, v: Any) -> bool:
+    found = data.advantages
+    return len(found) > 0 and v.low < v.high and same((v.low, v.high), (found.min(), found.max()))
+
+
+def _is_silent(data: Drawn, *, alike: bool) -> bool:
+    return len(data.advantages) > 0 and not data.advantages.any() and alike == _equal(data)
+
+
+CAPTIONS: dict[str, Kind[Drawn]] = {
+    "sampled": Kind(
+        text=lambda v: plural(
+            "Sample: {count} draw from the bars; different actions: {met} of {actions}.",
+            "Sample: {count} draws from the bars; different actions: {met} of {actions}.",
+            v.count,
+        ),
+        holds=partial(_drew, earlier=False),
+    ),
+    "sampled_earlier": Kind(
+        text=lambda v: plural(
+            "Sample: {count} draw from an earlier policy, not from these bars; different actions: {met} of {actions}.",
+            "Sample: {count} draws from an earlier policy, not from these bars; different actions: {met} of {actions}.",
+            v.count,
+        ),
+        holds=partial(_drew, earlier=True),
+    ),
+    "unscored": Kind(
+        text=tr("Score: none of the draws was scored."), holds=lambda data, v: not np.isfinite(data.rewards).any()
+    ),
+    "scored": Kind(
+        text=tr("Score: every draw gets its reward; their mean is {mean}."),
+        holds=lambda data, v: agrees(v.mean, float(np.mean(data.rewards))),
+    ),
+    "scored_some": Kind(
+        text=lambda v: plural(
+            "Score: {scored} of {count} draw gets a reward; the mean is {mean}.",
+            "Score: {scored} of {count} draws get a reward; the mean is {mean}.",
+            v.count,
+        ),
+        holds=lambda data, v: (
+            (known := data.rewards[np.isfinite(data.rewards)]).size
+            and same((v.scored, v.count, v.mean), (len(known), len(data.rows), float(known.mean())))
+        ),
+    ),
+    "ranged": Kind(text=tr("Normalize: rewards become advantages, from {low} to {high}."), holds=_ranges),
+    "ranged_sum": Kind(
+        text=tr("Normalize: rewards become advantages, from {low} to {high}; their sum is {total}."),
+        holds=lambda data, v: _ranges(data, v) and agrees(v.total, float(data.advantages.sum())),
+    ),
+    "all_alike": Kind(
+        text=tr("Normalize: every advantage here is {low}."),
+        holds=lambda data, v: (
+            len(data.advantages) > 0 and v.low != 0 and all(agrees(v.low, float(one)) for one in data.advantages)
+        ),
+    ),
+    "silent_alike": Kind(
+        text=tr("Normalize: all rewards are equal, so every advantage is 0 and the rewards push nothing."),
+        holds=lambda data, v: _is_silent(data, alike=True),
+    ),
+    "silent": Kind(
+        text=tr("Normalize: every advantage here is 0, so the rewards push nothing here."),
+        holds=lambda data, v: _is_silent(data, alike=False),
+    ),
+}
+"""The kinds of claims about draws with a fixed wording, by name."""
+
+
+class Caption(Tabled[Drawn]):
+    """A claim about the draws of an update."""
+
+    KINDS = CAPTIONS
+
+    def words(self) -> str:
+        values = dict(self.values)
+        numbers = {name: value for name, value in values.items() if isinstance(value, float)}
+        texts = dict(zip(numbers, apart(*numbers.values()), strict=True))
+        return self.KINDS[self.kind].template(values).format(**values | texts)
 
 
 Change = np.ndarray
@@ -235,7 +213,7 @@ class Moved(Claim[Change]):
         return tr("no probability moves by a thousandth")
 
 
-def most_moved(change: np.ndarray, most: int = 3) -> tuple[int, ...]:
-    """Return the entries that rise most, by at least :data:`MOVED`, in descending order."""
-    order: Sequence[int] = np.argsort(-change, kind="stable")[:most].tolist()
+def most_moved(change: np.ndarray) -> tuple[int, ...]:
+    """Return at most three entries that rise most, by at least :data:`MOVED`, in descending order."""
+    order: Sequence[int] = np.argsort(-change, kind="stable")[:3].tolist()
     return tuple(n for n in order if change[n] >= MOVED)

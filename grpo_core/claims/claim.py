@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import string
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -39,17 +38,31 @@ class Claim(ABC, Generic[Data]):
         return dict(zip(names, written(*(getattr(self, name) for name in names)), strict=True))
 
 
+class Derived(Claim[Data]):
+    """A claim that its data determine: it is made of them, and checked by being made again."""
+
+    @classmethod
+    @abstractmethod
+    def found_in(cls, data: Data) -> Self | None:
+        """Return the claim of this kind about the data. None if there is nothing to claim."""
+
+    def check(self, data: Data) -> bool:
+        made = self.found_in(data)
+        return made is not None and same(tuple(vars(self).values()), tuple(vars(made).values()))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Kind(Generic[Data]):
     """A kind of claim with a fixed wording: one row of a table.
 
     Attributes:
         text: its wording, with a field for each value.
-        holds: function that returns whether the data supports the values, which are attributes of its second argument.
+        holds: function that returns whether the data supports the values, which are attributes of its second argument;
+            None if the claims of the table are checked together.
     """
 
     text: str | Callable[[Any], str]
-    holds: Callable[[Data, Any], Any]
+    holds: Callable[[Data, Any], Any] | None = None
 
     def template(self, values: Mapping[str, Any]) -> str:
         """Return the wording for these values, with its fields still to be filled in."""
@@ -79,7 +92,9 @@ class Tabled(Claim[Data]):
         return cls(kind=kind, values=tuple(values.items()))
 
     def check(self, data: Data) -> bool:
-        return bool(self.KINDS[self.kind].holds(data, SimpleNamespace(**dict(self.values))))
+        holds = self.KINDS[self.kind].holds
+        assert holds is not None
+        return bool(holds(data, SimpleNamespace(**dict(self.values))))
 
     def words(self) -> str:
         values = dict(self.values)
@@ -114,10 +129,8 @@ def agrees(claimed: float, computed: float) -> bool:
     return abs(claimed - computed) <= tolerance(DOUBLE, 1.0, claimed, computed)
 
 
-def agree(claimed: Iterable[float], computed: Iterable[float]) -> bool:
-    """Return whether numbers are equal up to rounding, one by one.
-
-    Raises:
-        ValueError: there are more of one than of the other.
-    """
-    return all(itertools.starmap(agrees, zip(claimed, computed, strict=True)))
+def same(claimed: Any, computed: Any) -> bool:
+    """Return whether two values are equal: numbers with a fraction up to rounding, tuples entry by entry."""
+    if isinstance(claimed, tuple) and isinstance(computed, tuple):
+        return len(claimed) == len(computed) and all(map(same, claimed, computed))
+    return agrees(claimed, computed) if isinstance(claimed, float) else bool(claimed == computed)

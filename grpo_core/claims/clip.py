@@ -1,7 +1,4 @@
-"""Claims about a clip without effect: which range would have one, or that none would.
-
-They are checked against the update.
-"""
+"""The claim about a clip without effect that says which range would have one. It is checked against the update."""
 
 from __future__ import annotations
 
@@ -40,7 +37,7 @@ class WouldAct(Claim[Step]):
     cap: bool = False
 
     def check(self, data: Step) -> bool:
-        if _acts(data, self.passed) or (self.high is None and self.low is None):
+        if acts(data, self.passed) or (self.high is None and self.low is None):
             return False
         return self._end(data, "high") and (self.cap or self._end(data, "low"))
 
@@ -51,11 +48,11 @@ class WouldAct(Claim[Step]):
         """
         bound = self.high if end == "high" else self.low
         if bound is None:
-            return not _acts(data, self.passed, **{end: 1.0 + NEXT_TO_ONE * (1 if end == "high" else -1)})
+            return not acts(data, self.passed, **{end: 1.0 + NEXT_TO_ONE * (1 if end == "high" else -1)})
         away = abs(bound - 1) or JUST
         inside = bound - JUST * away if end == "high" else bound + JUST * away
         outside = bound + FARTHER * away if end == "high" else bound - FARTHER * away
-        return _acts(data, self.passed, **{end: inside}) and not _acts(data, self.passed, **{end: outside})
+        return acts(data, self.passed, **{end: inside}) and not acts(data, self.passed, **{end: outside})
 
     def words(self) -> str:
         high, low = (None if bound is None else f"{bound:.12g}" for bound in (self.high, self.low))
@@ -70,35 +67,7 @@ class WouldAct(Claim[Step]):
         return tr("A range that began above {low} would make the clip act.").format(low=low)
 
 
-@dataclass(frozen=True, kw_only=True)
-class NothingToStop(Claim[Step]):
-    """Claims that every advantage of the update is 0."""
-
-    def check(self, data: Step) -> bool:
-        return not recompute.advantage(data)[data.mask.any(axis=-1)].any()
-
-    def words(self) -> str:
-        return tr("Every advantage is 0: there is no push to stop.")
-
-
-@dataclass(frozen=True, kw_only=True)
-class NoRange(Claim[Step]):
-    """Claims that there is a non-zero advantage, but the clip of pass ``passed`` has no effect with any range."""
-
-    passed: int
-
-    def check(self, data: Step) -> bool:
-        clip = SURROGATES[data.settings.objective.surrogate].clip
-        highest = 0.0 if clip is not None and clip.cuts_weight else 1.0 + NEXT_TO_ONE
-        ends: tuple[dict[str, float], ...] = ({}, {"high": highest}, {"low": 1.0 - NEXT_TO_ONE})
-        silent = NothingToStop().check(data)
-        return not silent and not any(_acts(data, self.passed, **end) for end in ends)
-
-    def words(self) -> str:
-        return tr("No push has carried a ratio its own way: no range would make the clip act.")
-
-
-def _acts(step: Step, passed: int, *, high: float | None = None, low: float | None = None) -> bool:
+def acts(step: Step, passed: int, *, high: float | None = None, low: float | None = None) -> bool:
     """Return whether the clip affects a token of the pass if its range ends at ``high`` or begins at ``low``."""
     objective = step.settings.objective
     surrogate = SURROGATES[objective.surrogate]

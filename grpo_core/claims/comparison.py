@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
 
 import numpy as np
 
-from grpo_core.claims.claim import Claim, agree, agrees
+from grpo_core.claims.claim import Claim, Derived, same
 from grpo_core.claims.numbers import MINUS, written
 from grpo_core.claims.paired import FEWEST, Difference, changed, compared, counted, differences
 from grpo_core.text import enumeration, plural, tr
@@ -54,16 +56,16 @@ class Trained:
         """Return the names and means of the last values, best first. Ties keep their order."""
         return sorted(((name, float(self.last(name).mean())) for name in self.courses), key=lambda one: -one[1])
 
-    def against(self, leader: str) -> dict[str, Difference]:
-        """Return the differences between the last values of the leader and those of each other run."""
-        others = {name: self.last(name) for name in self.courses if name != leader}
-        return compared(self.last(leader), others)
+    @cached_property
+    def behind(self) -> dict[str, Difference]:
+        """The differences between the last values of the run with the highest mean and those of each other run."""
+        (leader, _), *_ = self.ranked()
+        return compared(self.last(leader), {name: self.last(name) for name in self.courses if name != leader})
 
     def in_front(self) -> tuple[str, ...]:
         """Return the leader and those statistically level with it, best first."""
         (leader, _), *others = self.ranked()
-        found = self.against(leader)
-        return (leader, *(name for name, _ in others if found[name].level))
+        return (leader, *(name for name, _ in others if self.behind[name].level))
 
     def diverged(self, name: str) -> np.ndarray:
         """Return the seeds that have diverged, (S,) boolean."""
@@ -76,8 +78,11 @@ class Trained:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lead(Claim[Trained]):
-    """Claims that ``leader`` ends ahead of ``other``, ``by`` on average, with the interval ``low`` to ``high``."""
+class Lead(Derived[Trained]):
+    """Claims that ``leader`` ends ahead of all others, and of ``other``, the second, ``by`` on average.
+
+    The interval is ``low`` to ``high``.
+    """
 
     leader: str
     other: str
@@ -85,22 +90,19 @@ class Lead(Claim[Trained]):
     low: float
     high: float
 
-    def check(self, data: Trained) -> bool:
-        (leader, _), *rest = data.ranked()
-        if self.leader != leader or not rest or self.other != rest[0][0]:
-            return False
-        found = data.against(leader)
-        if any(difference.level for difference in found.values()):
-            return False
-        here = found[self.other]
-        return self.low > 0 and agree((self.by, self.low, self.high), (here.by, here.low, here.high))
+    @classmethod
+    def found_in(cls, data: Trained) -> Self | None:
+        (leader, _), (other, _), *_ = data.ranked()
+        if len(data.in_front()) > 1:
+            return None
+        return cls(leader=leader, other=other, **data.behind[other].numbers)
 
     def words(self) -> str:
         return self.filled(tr("{leader} leads {other} by {by} [{low}, {high}]"), **self.texts("by", "low", "high"))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Level(Claim[Trained]):
+class Level(Derived[Trained]):
     """Claims that the seeds do not show which of ``names`` is ahead, but show that ``behind`` other runs are behind.
 
     The first has the highest mean, ``best``, and leads the second by ``by`` with the interval ``low`` to ``high``. The
@@ -117,19 +119,19 @@ class Level(Claim[Trained]):
     high: float
     few: bool
 
-    def check(self, data: Trained) -> bool:
-        ranked = data.ranked()
-        (leader, best), *_ = ranked
-        found = data.against(leader)
-        level = data.in_front()
-        behind = len(ranked) - len(level)
-        if (self.names, self.behind) != (level, behind) or len(level) < 2 or not agrees(self.best, best):
-            return False
-        here, means = found[level[1]], dict(ranked)
-        if self.few != any(found[name].few for name in level[1:]):
-            return False
-        least = min(means[name] for name in level)
-        return agree((self.least, self.by, self.low, self.high), (least, here.by, here.low, here.high))
+    @classmethod
+    def found_in(cls, data: Trained) -> Self | None:
+        means, names = dict(data.ranked()), data.in_front()
+        if len(names) < 2:
+            return None
+        return cls(
+            names=names,
+            behind=len(means) - len(names),
+            best=means[names[0]],
+            least=min(means[name] for name in names),
+            **data.behind[names[1]].numbers,
+            few=any(data.behind[name].few for name in names[1:]),
+        )
 
     def words(self) -> str:
         (least,), (most,) = written(self.least), written(self.best)
@@ -157,7 +159,7 @@ class Level(Claim[Trained]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Failed(Claim[Trained]):
+class Failed(Derived[Trained]):
     """Claims that ``stuck`` of the seeds of ``names`` are stuck on a suboptimal action, and ``diverged`` have diverged.
 
     ``names`` are the leader and those statistically level with it. Each has a run for every seed, and runs are counted.
@@ -168,13 +170,15 @@ class Failed(Claim[Trained]):
     diverged: int
     of: int
 
-    def check(self, data: Trained) -> bool:
-        if self.names != data.in_front():
-            return False
-        lost = {name: data.diverged(name) for name in self.names}
-        stuck = sum(int((data.stuck[name] & ~lost[name]).sum()) for name in self.names)
-        diverged = sum(int(lost[name].sum()) for name in self.names)
-        return (stuck, diverged, sum(map(len, lost.values()))) == (self.stuck, self.diverged, self.of)
+    @classmethod
+    def found_in(cls, data: Trained) -> Self:
+        lost = {name: data.diverged(name) for name in data.in_front()}
+        return cls(
+            names=tuple(lost),
+            stuck=sum(int((data.stuck[name] & ~own).sum()) for name, own in lost.items()),
+            diverged=sum(int(own.sum()) for own in lost.values()),
+            of=sum(map(len, lost.values())),
+        )
 
     def words(self) -> str:
         pattern = plural("{stuck} of {of} seed stuck", "{stuck} of {of} seeds stuck", self.of)
@@ -185,26 +189,33 @@ class Failed(Claim[Trained]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Since(Claim[Trained]):
+class Since(Derived[Trained]):
     """Claims that the mean of ``leader`` is the highest from update ``update`` onwards, but not before."""
 
     leader: str
     update: int
 
-    def check(self, data: Trained) -> bool:
-        return data.equal_updates and self.update == led_since(data, self.leader)
+    @classmethod
+    def found_in(cls, data: Trained) -> Self | None:
+        (leader, _), *_ = data.ranked()
+        since = led_since(data, leader) if data.equal_updates else None
+        return None if since is None else cls(leader=leader, update=since)
 
     def words(self) -> str:
         return self.filled(tr("it is ahead from update {update} on"))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sooner(Claim[Trained]):
+class Sooner(Derived[Trained]):
     """Claims that the first of ``names`` passes ``line`` after ``updates`` updates (median of the seeds).
 
     No other run is earlier. It is ``by`` updates sooner than the second, with the interval ``low`` to ``high``. If the
     interval contains 0, the seeds do not show which is first. Never passing the line counts as infinitely late.
     ``few``: whether the reason is that there are fewer than :data:`FEWEST` seeds.
+
+    The line is :data:`FINISH` of the way up to the lowest last mean of those that have risen, and the second run that
+    of the lowest lower limit. There is no claim if there is only one run, none has risen, the numbers of updates
+    differ, no run's median seed passes the line, or the seeds show that the second run is earlier within each seed.
     """
 
     names: tuple[str, ...]
@@ -215,14 +226,25 @@ class Sooner(Claim[Trained]):
     high: float
     few: bool
 
-    def check(self, data: Trained) -> bool:
-        found = sooner(data)
-        if found is None:
-            return False
-        names, line, updates, here = found
-        told = (self.line, self.updates, self.by, self.low, self.high)
-        same = agree(told, (line, updates, here.by, here.low, here.high))
-        return same and (self.names, self.few) == (names, here.few)
+    @classmethod
+    def found_in(cls, data: Trained) -> Self | None:
+        courses = [data.course(name) for name in data.courses]
+        risen = [course for course in courses if course[-1] - course[0] > CLIMBING]
+        if len(courses) < 2 or not data.equal_updates or not risen:
+            return None
+        lowest = min(risen, key=lambda course: float(course[-1]))
+        line = float(lowest[0] + FINISH * (lowest[-1] - lowest[0]))
+        arrivals = {name: data.arrivals(name, line) for name in data.courses}
+        middle = {name: float(np.quantile(arrived, 0.5, method="lower")) for name, arrived in arrivals.items()}
+        first, *rest = sorted(data.courses, key=lambda name: middle[name])
+        if not np.isfinite(middle[first]):
+            return None
+        found = compared(-arrivals[first], {name: -arrivals[name] for name in rest}, median=True)
+        second = min(rest, key=lambda name: found[name].low)
+        lead = found[second]
+        if lead.high < 0:
+            return None
+        return cls(names=(first, second), line=line, updates=middle[first], **lead.numbers, few=lead.few)
 
     def words(self) -> str:
         pattern = plural(
@@ -264,7 +286,7 @@ class Climbs(Claim[Trained]):
 
     def check(self, data: Trained) -> bool:
         here = climbed(data)[self.name]
-        return self.holds and agree((self.by, self.low, self.high), (here.by, here.low, here.high))
+        return self.holds and same((self.by, self.low, self.high), tuple(here.numbers.values()))
 
     def words(self) -> str:
         return self.filled(tr("{name} still climbs (by {by} in the last tenth)"), **self.texts("by"))
@@ -276,32 +298,6 @@ def led_since(data: Trained, leader: str) -> int | None:
     behind = np.flatnonzero(differences(data.course(leader), others) <= 0)
     since = int(behind[-1]) + 1 if len(behind) else 0
     return since if since < len(others) else None
-
-
-def sooner(data: Trained) -> tuple[tuple[str, ...], float, float, Difference] | None:
-    """Return which run is the first to pass a line, by median arrival, and which other is nearest to being first too.
-
-    Returns both names, the line, the first run's arrival, and its lead over the other, the run of the lowest lower
-    limit. The line is :data:`FINISH` of the way up to the lowest last mean of those that have risen. None if there is
-    only one run, none has risen, the numbers of updates differ, no run's median seed passes the line, or the seeds show
-    that the other run is earlier within each seed.
-    """
-    if len(data.courses) < 2 or not data.equal_updates:
-        return None
-    courses = [data.course(name) for name in data.courses]
-    risen = [course for course in courses if course[-1] - course[0] > CLIMBING]
-    if not risen:
-        return None
-    lowest = min(risen, key=lambda course: float(course[-1]))
-    line = float(lowest[0] + FINISH * (lowest[-1] - lowest[0]))
-    arrivals = {name: data.arrivals(name, line) for name in data.courses}
-    middle = {name: float(np.quantile(arrived, 0.5, method="lower")) for name, arrived in arrivals.items()}
-    first, *rest = sorted(data.courses, key=lambda name: middle[name])
-    if not np.isfinite(middle[first]):
-        return None
-    found = compared(-arrivals[first], {name: -arrivals[name] for name in rest}, median=True)
-    second = min(rest, key=lambda name: found[name].low)
-    return None if found[second].high < 0 else ((first, second), line, middle[first], found[second])
 
 
 def climbed(data: Trained) -> dict[str, Difference]:

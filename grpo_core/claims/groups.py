@@ -5,6 +5,7 @@ They are checked against the update.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -148,14 +149,6 @@ def _cut_off(step: Step, v: Any) -> bool:
     return (v.count, v.total, v.limit) == (cut, len(step.tokens), step.settings.language.max_tokens)
 
 
-def _push(name: str) -> Kind[Step]:
-    return Kind(text=BASELINES[name].equal_push, holds=lambda step, v: _of_other_rewards(step, v, name))
-
-
-def _rest(name: str) -> Kind[Step]:
-    return Kind(text=BASELINES[name].equal_rest, holds=lambda step, v: _nothing_of_it(step, v, name))
-
-
 GROUPS: dict[str, Kind[Step]] = {
     "unscored": Kind(
         text=tr("No completion of this group was scored."), holds=lambda step, v: not len(paid(step, v.group))
@@ -211,8 +204,16 @@ GROUPS: dict[str, Kind[Step]] = {
         ),
         holds=_penalty_differs,
     ),
-    **{f"push:{name}": _push(name) for name, b in BASELINES.items() if b.equal_push},
-    **{f"rest:{name}": _rest(name) for name, b in BASELINES.items() if b.equal_rest},
+    **{
+        f"push:{name}": Kind(text=b.equal_push, holds=partial(_of_other_rewards, baseline=name))
+        for name, b in BASELINES.items()
+        if b.equal_push
+    },
+    **{
+        f"rest:{name}": Kind(text=b.equal_rest, holds=partial(_nothing_of_it, baseline=name))
+        for name, b in BASELINES.items()
+        if b.equal_rest
+    },
     "penalised_too": Kind(
         text=tr(
             "The advantages are not 0: β times a completion's KL from the reference is subtracted from its reward."

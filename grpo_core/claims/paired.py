@@ -42,6 +42,11 @@ class Difference:
     few: bool = False
 
     @property
+    def numbers(self) -> dict[str, float]:
+        """The lead and its interval, as fields of a claim."""
+        return {"by": self.by, "low": self.low, "high": self.high}
+
+    @property
     def level(self) -> bool:
         """Whether the interval contains 0, in which case the seeds do not show which run is ahead."""
         return self.low <= 0 <= self.high

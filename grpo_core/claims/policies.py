@@ -13,6 +13,7 @@ from grpo_core import recompute
 from grpo_core.baselines import BASELINES
 from grpo_core.claims.arrays import at_one, band, gained, is_moving, ratios, silent
 from grpo_core.claims.claim import Kind, agrees
+from grpo_core.claims.clip import NEXT_TO_ONE, acts
 from grpo_core.kl import ESTIMATORS
 from grpo_core.premises import can_move, drawn_by_earlier, step_follows_rate
 from grpo_core.record import Step
@@ -56,6 +57,14 @@ def _runs(step: Step, v: Any, *, inside: bool) -> bool:
     still = not (recompute.terms(step, v.number - 1).clipped & recompute.used(step, v.number - 1)).any()
     named = not hasattr(v, "low") or (agrees(v.low, low) and agrees(v.high, high))
     return ends and still and named and (own.min() >= low and own.max() <= high) == inside
+
+
+def _no_range(step: Step, v: Any) -> bool:
+    """Return whether there is an advantage, but the clip of pass ``v.passed`` has no effect with any range."""
+    clip = SURROGATES[step.settings.objective.surrogate].clip
+    highest = 0.0 if clip is not None and clip.cuts_weight else 1.0 + NEXT_TO_ONE
+    ends: tuple[dict[str, float], ...] = ({}, {"high": highest}, {"low": 1.0 - NEXT_TO_ONE})
+    return not silent(step) and not any(acts(step, v.passed, **end) for end in ends)
 
 
 def _first_is_one(step: Step) -> bool:
@@ -207,6 +216,12 @@ POLICIES: dict[str, Kind[Step]] = {
             "is none; such tokens are not clipped."
         ),
         holds=lambda step, v: _runs(step, v, inside=False),
+    ),
+    "nothing_to_stop": Kind(
+        text=tr("Every advantage is 0: there is no push to stop."), holds=lambda step, v: silent(step)
+    ),
+    "no_range": Kind(
+        text=tr("No push has carried a ratio its own way: no range would make the clip act."), holds=_no_range
     ),
     "off_one": Kind(
         text=tr(

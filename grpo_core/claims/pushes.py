@@ -1,6 +1,6 @@
-"""Claims about the gradients of an update as recorded and under other settings.
+"""The gradients of an update as recorded and under other settings, for claims about the two records.
 
-They are checked against the two records. If a loss depends on more than the sampled tokens, the pushes are also checked
+If a loss depends on more than the sampled tokens, the pushes are also compared
 on the logits, from the recorded distributions: a token's g contributes g (1[a] − π), an exact KL
 W β π (log π − log π_ref − KL), and an entropy bonus c contributes W c π (log π + H).
 """
@@ -12,12 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from grpo_core import recompute
-from grpo_core.claims.claim import Claim
 from grpo_core.config import Settings
 from grpo_core.kl import EXACT
 from grpo_core.record import Step
 from grpo_core.rounding import vanishes
-from grpo_core.text import tr
 
 SAME, RESIDUE = 1e-8, 1e-11
 """Maximum relative difference between equal numbers, and relative rounding error of numbers that cancel."""
@@ -62,68 +60,37 @@ class Pair:
         return float(ran), float(other)
 
 
-@dataclass(frozen=True, kw_only=True)
-class NoPush(Claim[Pair]):
-    """Claims that no sampled token has a gradient in either record.
+def no_push(data: Pair, *, at_all: bool) -> bool:
+    """Return whether no sampled token has a gradient in either record.
 
     ``at_all``: whether no other token has one either. If False, a term of the loss acts through full distributions.
     """
-
-    at_all: bool
-
-    def check(self, data: Pair) -> bool:
-        still = not any(x.any() for x in data.tokens)
-        return still and self.at_all == all(vanishes(x, data.ran.precision) for x in data.logits)
-
-    def words(self) -> str:
-        if self.at_all:
-            return tr("No token is pushed in either.")
-        return tr("No sampled token is pushed on its own in either; what acts does so through whole distributions.")
+    still = not any(x.any() for x in data.tokens)
+    return still and at_all == all(vanishes(x, data.ran.precision) for x in data.logits)
 
 
-@dataclass(frozen=True, kw_only=True)
-class SamePush(Claim[Pair]):
-    """Claims that the push on every sampled token is the same in both records.
+def same_push(data: Pair, *, whole: bool, loss: bool | None = None) -> bool:
+    """Return whether the push on every sampled token is the same in both records.
 
-    ``whole``: whether the gradient through full distributions is the same, too. ``loss``: whether the loss is the same;
-    ignored unless ``whole`` is True.
+    ``whole``: whether the gradient through full distributions is the same, too. ``loss``: whether the loss is; None if
+    it does not matter.
     """
-
-    whole: bool
-    loss: bool = False
-
-    def check(self, data: Pair) -> bool:
-        (a, b), tokens = data.losses, data.tokens
-        if not tokens[1].any() or not _times(*tokens, 1.0, _size(data)):
-            return False
-        loss = abs(a - b) <= max(SAME * max(abs(a), abs(b)), RESIDUE)
-        return self.whole == _times(*data.logits, 1.0, _size(data)) and (not self.whole or self.loss == loss)
-
-    def words(self) -> str:
-        if not self.whole:
-            return tr("The push on every sampled token is the same, but not what acts through whole distributions.")
-        if self.loss:
-            return tr("The push on every token is the same.")
-        return tr("The push on every token is the same, though the loss is another number.")
+    (a, b), tokens = data.losses, data.tokens
+    if not tokens[1].any() or not _times(*tokens, 1.0, _size(data)):
+        return False
+    alike = abs(a - b) <= max(SAME * max(abs(a), abs(b)), RESIDUE)
+    return whole == _times(*data.logits, 1.0, _size(data)) and loss in (None, alike)
 
 
-@dataclass(frozen=True, kw_only=True)
-class TimesPush(Claim[Pair]):
-    """Claims that every push has the same direction in both records and is ``ratio`` times as large in the second.
+def times_push(data: Pair, ratio: float) -> bool:
+    """Return whether every push has the same direction in both records and is ``ratio`` times as large in the second.
 
     This applies to the sampled tokens and to the gradient through full distributions.
     """
-
-    ratio: float
-
-    def check(self, data: Pair) -> bool:
-        (ran, other), size = data.tokens, _size(data)
-        if not other.any() or self.ratio <= 0 or _times(ran, other, 1.0, size):
-            return False
-        return _times(ran, other, self.ratio, size) and _times(*data.logits, self.ratio, size)
-
-    def words(self) -> str:
-        return tr("Every push points the same way and is {ratio:.3g} times as large.").format(ratio=self.ratio)
+    (ran, other), size = data.tokens, _size(data)
+    if not other.any() or ratio <= 0 or _times(ran, other, 1.0, size):
+        return False
+    return _times(ran, other, ratio, size) and _times(*data.logits, ratio, size)
 
 
 def _size(data: Pair) -> float:

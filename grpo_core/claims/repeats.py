@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
-from grpo_core.claims.claim import Claim, agree
+from grpo_core.claims.claim import Derived
 from grpo_core.claims.numbers import written
-from grpo_core.claims.paired import Difference, changed, counted
+from grpo_core.claims.paired import changed, counted
 from grpo_core.text import listed, plural, tr
 
 HALF = 0.5
@@ -73,20 +74,13 @@ class Batches:
         best = {int(place) for rewards in tables for place in rewards.argmax(axis=-1)}
         return self.actions[best.pop()] if len(best) == 1 else ""
 
-    def reached(self) -> tuple[Difference, ...]:
-        """Return the mean probability of the best action after ``updates``, with its interval, for each batch.
-
-        A diverged repeat counts as 0.
-        """
-        last = [one.best_prob[self.updates - 1] for one in self.repeated.values() if one.best_prob is not None]
-        return tuple(changed({"": (counted(values, 0.0), np.zeros(len(values)))})[""] for values in last)
-
 
 @dataclass(frozen=True, kw_only=True)
-class Reached(Claim[Batches]):
+class Reached(Derived[Batches]):
     """Claims the mean probability of the best action after ``updates`` updates in each of the batches ``names``.
 
-    Also claims the 95 % interval of each mean, from ``lows`` to ``highs``.
+    Also claims the 95 % interval of each mean, from ``lows`` to ``highs``. A diverged repeat counts as 0. There is no
+    claim if the task has no reward per action.
     """
 
     action: str
@@ -96,12 +90,15 @@ class Reached(Claim[Batches]):
     lows: tuple[float, ...]
     highs: tuple[float, ...]
 
-    def check(self, data: Batches) -> bool:
-        found = data.reached()
-        same = (self.action, self.updates, self.names) == (data.action, data.updates, tuple(data.repeated))
-        told = [*self.means, *self.lows, *self.highs]
-        true = [getattr(one, name) for name in ("by", "low", "high") for one in found]
-        return same and len(told) == len(true) and agree(told, true)
+    @classmethod
+    def found_in(cls, data: Batches) -> Self | None:
+        last = [one.best_prob[data.updates - 1] for one in data.repeated.values() if one.best_prob is not None]
+        found = [changed({"": (counted(values, 0.0), np.zeros(len(values)))})[""] for values in last]
+        if not found:
+            return None
+        means, lows, highs = zip(*((one.by, one.low, one.high) for one in found), strict=True)
+        names = tuple(data.repeated)
+        return cls(action=data.action, updates=data.updates, names=names, means=means, lows=lows, highs=highs)
 
     def words(self) -> str:
         numbers = written(*self.means, *self.lows, *self.highs)
@@ -119,7 +116,7 @@ class Reached(Claim[Batches]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Passed(Claim[Repeated]):
+class Passed(Derived[Repeated]):
     """Claims that ``there`` of ``count`` repeats pass π = 0.5 for some action within ``updates`` updates.
 
     Also claims the first, the (lower) median and the last of these updates.
@@ -132,12 +129,13 @@ class Passed(Claim[Repeated]):
     middle: float
     last: float
 
-    def check(self, data: Repeated) -> bool:
+    @classmethod
+    def found_in(cls, data: Repeated) -> Self:
         past = np.sort(data.passed)
         there = int(np.isfinite(past).sum())
-        found = (past[0], past[max(there - 1, 0) // 2], past[max(there - 1, 0)])
-        same = (self.count, self.there, self.updates) == (len(past), there, len(data.max_prob))
-        return same and (self.first, self.middle, self.last) == found
+        first, middle, last = (float(past[place]) for place in (0, max(there - 1, 0) // 2, max(there - 1, 0)))
+        count, updates = len(past), len(data.max_prob)
+        return cls(count=count, there=there, updates=updates, first=first, middle=middle, last=last)
 
     def words(self) -> str:
         if not self.there:
@@ -163,16 +161,22 @@ class Passed(Claim[Repeated]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Later(Claim[Repeated]):
-    """Claims that the run passed π = 0.5 after update ``own``, later than ``before`` of ``of`` repeats."""
+class Later(Derived[Repeated]):
+    """Claims that the run passed π = 0.5 after update ``own``, later than ``before`` of ``of`` repeats.
+
+    There is no claim if neither is known to pass it.
+    """
 
     own: int
     before: int
     of: int
 
-    def check(self, data: Repeated) -> bool:
-        past = data.passed
-        return (self.own, self.before, self.of) == (data.own, int((past < self.own).sum()), len(past))
+    @classmethod
+    def found_in(cls, data: Repeated) -> Self | None:
+        past, own = data.passed, data.own
+        if own is None or not np.isfinite(past).any():
+            return None
+        return cls(own=own, before=int((past < own).sum()), of=len(past))
 
     def words(self) -> str:
         if not self.before:
@@ -181,22 +185,30 @@ class Later(Claim[Repeated]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OnWrong(Claim[Repeated]):
-    """Claims that after ``updates`` updates, ``wrong`` of ``of`` repeats prefer a suboptimal action for a prompt."""
+class OnWrong(Derived[Repeated]):
+    """Claims that after ``updates`` updates, ``wrong`` of ``of`` repeats prefer a suboptimal action for a prompt.
+
+    There is no claim if rewards are not defined per action.
+    """
 
     wrong: int
     of: int
     updates: int
 
-    def check(self, data: Repeated) -> bool:
-        return (self.wrong, self.of, self.updates) == (wrong(data), data.max_prob.shape[1], len(data.max_prob))
+    @classmethod
+    def found_in(cls, data: Repeated) -> Self | None:
+        if data.rewards is None:
+            return None
+        best = data.rewards >= data.rewards.max(axis=-1, keepdims=True)
+        missed = (~np.take_along_axis(best, data.likeliest.T, axis=-1)).any(axis=0)
+        return cls(wrong=int(missed.sum()), of=len(data.likeliest), updates=len(data.max_prob))
 
     def words(self) -> str:
         return self.filled(tr("{wrong} of {of} end on an action other than the best"))
 
 
 @dataclass(frozen=True, kw_only=True)
-class LastReward(Claim[Repeated]):
+class LastReward(Derived[Repeated]):
     """Claims the median, mean and range of the last mean reward, and that ``diverged`` of ``of`` repeats diverged."""
 
     updates: int
@@ -207,11 +219,18 @@ class LastReward(Claim[Repeated]):
     diverged: int
     of: int
 
-    def check(self, data: Repeated) -> bool:
-        last, lost = data.last, int((~np.isfinite(data.reward[-1])).sum())
-        found = (float(np.median(last)), float(last.mean()), float(last.min()), float(last.max()))
-        same = (self.updates, self.diverged, self.of) == (len(data.reward), lost, len(last))
-        return same and agree((self.median, self.mean, self.low, self.high), found)
+    @classmethod
+    def found_in(cls, data: Repeated) -> Self:
+        last = data.last
+        return cls(
+            updates=len(data.reward),
+            median=float(np.median(last)),
+            mean=float(last.mean()),
+            low=float(last.min()),
+            high=float(last.max()),
+            diverged=int((~np.isfinite(data.reward[-1])).sum()),
+            of=len(last),
+        )
 
     def words(self) -> str:
         numbers = self.texts("median", "mean", "low", "high")
@@ -220,11 +239,3 @@ class LastReward(Claim[Repeated]):
         if not self.diverged:
             return told
         return self.filled(tr("{told}; {diverged} of {of} diverged and count as the lowest"), told=told)
-
-
-def wrong(data: Repeated) -> int | None:
-    """Return how many repeats end on an action other than the best for a prompt. None if there is no best action."""
-    if data.rewards is None:
-        return None
-    best = data.rewards >= data.rewards.max(axis=-1, keepdims=True)
-    return int((~np.take_along_axis(best, data.likeliest.T, axis=-1)).any(axis=0).sum())

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
-from grpo_core.claims.claim import Claim, agree, agrees
+from grpo_core.claims.claim import Derived, agrees, same
 from grpo_core.claims.comparison import CLIMBING, NAMED, Lead, Trained, climbed
 from grpo_core.claims.numbers import written
-from grpo_core.claims.paired import FEWEST, Difference, changed, compared, counted
+from grpo_core.claims.paired import FEWEST, changed, compared, counted
 from grpo_core.text import enumeration, listed, plural, tr
 
 
@@ -24,14 +25,14 @@ class Swept(Trained):
 
     kl: Mapping[str, np.ndarray]
 
-    @property
-    def row(self) -> Trained:
-        """The arrays of the row's points only."""
-        return Trained(courses={name: self.courses[name] for name in self.kl}, stuck=self.stuck, floor=self.floor)
-
     def last_kl(self, name: str) -> np.ndarray:
         """Return the last KL of each seed, (S,). Infinite for diverged seeds."""
         return counted(self.kl[name][-1], np.inf)
+
+    @property
+    def middle_kl(self) -> list[float]:
+        """The median of the last KL of each point of the row. Infinite if half of a point's seeds are."""
+        return [float(np.median(self.last_kl(name))) for name in self.kl]
 
     def falls(self, name: str) -> np.ndarray:
         """Return the total decrease of each seed's reward, summed over its updates, (S,)."""
@@ -44,8 +45,10 @@ class Highest(Lead):
 
     best: float
 
-    def check(self, data: Trained) -> bool:
-        return super().check(data) and agrees(self.best, data.ranked()[0][1])
+    @classmethod
+    def found_in(cls, data: Trained) -> Self | None:
+        lead = Lead.found_in(data)
+        return None if lead is None else cls(**vars(lead), best=data.ranked()[0][1])
 
     def words(self) -> str:
         text = tr("Mean reward is highest at {leader} ({best}), by {by} [{low}, {high}] over {other}")
@@ -53,7 +56,7 @@ class Highest(Lead):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lowest(Claim[Trained]):
+class Lowest(Derived[Trained]):
     """Claims that the first of ``names`` has the lowest mean, ``least``, and that the others are statistically level
     with it.
 
@@ -65,10 +68,13 @@ class Lowest(Claim[Trained]):
     diverged: int
     of: int
 
-    def check(self, data: Trained) -> bool:
-        names, least = lowest(data)
-        lost = data.diverged(names[0])
-        return (self.names, self.diverged, self.of) == (names, int(lost.sum()), len(lost)) and agrees(self.least, least)
+    @classmethod
+    def found_in(cls, data: Trained) -> Self:
+        (worst, least), *others = data.ranked()[::-1]
+        found = compared(-data.last(worst), {name: -data.last(name) for name in data.courses if name != worst})
+        lost = data.diverged(worst)
+        names = (worst, *(name for name, _ in others if found[name].level))
+        return cls(names=names, least=least, diverged=int(lost.sum()), of=len(lost))
 
     def words(self) -> str:
         (value,) = written(self.least)
@@ -84,7 +90,7 @@ class Lowest(Claim[Trained]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moves(Claim[Swept]):
+class Moves(Derived[Swept]):
     """Claims the median KL at the first and the last point of the row, and the interval of their paired difference.
 
     ``least`` and ``most`` are the lowest and the highest median of the whole row, whose ends alone say little.
@@ -99,17 +105,23 @@ class Moves(Claim[Swept]):
     most: float
     seeds: int
 
-    def check(self, data: Swept) -> bool:
-        first, last, here = moved(data)
-        middle = [median(data.last_kl(name)) for name in data.kl]
-        found = (first, last, here.low, here.high, min(middle), max(middle))
-        own = (self.first, self.last, self.low, self.high, self.least, self.most)
-        seeds = len(data.last_kl(next(iter(data.kl))))
-        return self.seeds == seeds and agree(own, found)
+    @classmethod
+    def found_in(cls, data: Swept) -> Self:
+        first, last = (data.last_kl([*data.kl][end]) for end in (0, -1))
+        change, middle = changed({"": (last, first)}, median=True)[""], data.middle_kl
+        return cls(
+            first=middle[0],
+            last=middle[-1],
+            low=change.low,
+            high=change.high,
+            least=min(middle),
+            most=max(middle),
+            seeds=len(first),
+        )
 
     def words(self) -> str:
         numbers = self.texts("first", "last", "least", "most")
-        if not agree((self.least, self.most), sorted((self.first, self.last))):
+        if not same((self.least, self.most), tuple(sorted((self.first, self.last)))):
             return tr(
                 "The median KL is {first} nats at the left end and {last} at the right; over the row it lies between "
                 "{least} and {most}"
@@ -134,15 +146,15 @@ class Moves(Claim[Swept]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Between(Claim[Swept]):
+class Between(Derived[Swept]):
     """Claims the lowest and the highest median KL of a row whose values have no order."""
 
     least: float
     most: float
 
-    def check(self, data: Swept) -> bool:
-        middle = [median(data.last_kl(name)) for name in data.kl]
-        return agrees(self.least, min(middle)) and agrees(self.most, max(middle))
+    @classmethod
+    def found_in(cls, data: Swept) -> Self:
+        return cls(least=min(data.middle_kl), most=max(data.middle_kl))
 
     def words(self) -> str:
         least, most = written(self.least, self.most)
@@ -150,8 +162,11 @@ class Between(Claim[Swept]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Smoothest(Claim[Swept]):
-    """Claims that in the row the reward of ``best`` falls least in total, by ``least``, and that of ``worst`` most."""
+class Smoothest(Derived[Swept]):
+    """Claims that in the row the reward of ``best`` falls least in total, by ``least``, and that of ``worst`` most.
+
+    There is no claim if another point is statistically level with the best one.
+    """
 
     best: str
     worst: str
@@ -160,13 +175,16 @@ class Smoothest(Claim[Swept]):
     low: float
     high: float
 
-    def check(self, data: Swept) -> bool:
-        found = smoothest(data)
-        if found is None:
-            return False
-        best, worst, least, most, here = found
-        same = agree((self.least, self.most, self.low, self.high), (least, most, here.low, here.high))
-        return same and (self.best, self.worst) == (best, worst)
+    @classmethod
+    def found_in(cls, data: Swept) -> Self | None:
+        lost = {name: data.falls(name) for name in data.kl}
+        mean = {name: float(values.mean()) for name, values in lost.items()}
+        best, worst = min(mean, key=lambda name: mean[name]), max(mean, key=lambda name: mean[name])
+        found = compared(-lost[best], {name: -values for name, values in lost.items() if name != best})
+        if not found or any(here.level for here in found.values()):
+            return None
+        low, high = found[worst].low, found[worst].high
+        return cls(best=best, worst=worst, least=mean[best], most=mean[worst], low=low, high=high)
 
     def words(self) -> str:
         text = tr(
@@ -177,16 +195,22 @@ class Smoothest(Claim[Swept]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StillClimbing(Claim[Swept]):
-    """Claims that of the ``all`` points of the row, ``names`` are still rising after ``updates`` updates."""
+class StillClimbing(Derived[Swept]):
+    """Claims that of the ``all`` points of the row, ``names`` are still rising after ``updates`` updates.
+
+    Their means have risen significantly by more than :data:`CLIMBING`.
+    """
 
     names: tuple[str, ...]
     all: int
     updates: int
 
-    def check(self, data: Swept) -> bool:
-        updates = {len(data.courses[name]) - 1 for name in data.kl}
-        return (self.names, self.all, {self.updates}) == (climbing(data), len(data.kl), updates) and bool(self.names)
+    @classmethod
+    def found_in(cls, data: Swept) -> Self | None:
+        row = Trained(courses={name: data.courses[name] for name in data.kl}, stuck=data.stuck, floor=data.floor)
+        names = tuple(name for name, rise in climbed(row).items() if rise.low > 0 and rise.by > CLIMBING)
+        updates = {len(course) - 1 for course in row.courses.values()}
+        return cls(names=names, all=len(data.kl), updates=updates.pop()) if names and len(updates) == 1 else None
 
     def words(self) -> str:
         if len(self.names) > NAMED:
@@ -205,44 +229,3 @@ class StillClimbing(Claim[Swept]):
 def falls(courses: np.ndarray) -> np.ndarray:
     """Return the total decrease over each column of ``courses`` (U + 1, S), (S,)."""
     return np.asarray(-np.minimum(np.diff(courses, axis=0), 0.0).sum(axis=0))
-
-
-def median(values: np.ndarray) -> float:
-    """Return the median of ``values`` (S,). Infinite if half of them are."""
-    return float(np.median(values))
-
-
-def lowest(data: Trained) -> tuple[tuple[str, ...], float]:
-    """Return the names of the point with the lowest mean and of those statistically level with it, and that mean."""
-    ranked = data.ranked()
-    worst, least = ranked[-1]
-    others = {name: -data.last(name) for name in data.courses if name != worst}
-    found = compared(-data.last(worst), others)
-    return (worst, *(name for name, _ in ranked[::-1] if name != worst and found[name].level)), least
-
-
-def moved(data: Swept) -> tuple[float, float, Difference]:
-    """Return the median KL at both ends of the row, and the difference of the last from the first within each seed."""
-    first, last = (data.last_kl([*data.kl][end]) for end in (0, -1))
-    return median(first), median(last), changed({"last": (last, first)}, median=True)["last"]
-
-
-def smoothest(data: Swept) -> tuple[str, str, float, float, Difference] | None:
-    """Return the points of the row whose reward falls least and most, the two decreases, and their difference.
-
-    None if another point is statistically level with the best one.
-    """
-    lost = {name: data.falls(name) for name in data.kl}
-    mean = {name: float(values.mean()) for name, values in lost.items()}
-    best, worst = min(mean, key=lambda name: mean[name]), max(mean, key=lambda name: mean[name])
-    others = {name: values for name, values in lost.items() if name != best}
-    found = compared(-lost[best], {name: -values for name, values in others.items()})
-    if not found or any(here.level for here in found.values()):
-        return None
-    return best, worst, mean[best], mean[worst], found[worst]
-
-
-def climbing(data: Swept) -> tuple[str, ...]:
-    """Return the points of the row whose mean rose significantly by more than :data:`CLIMBING`."""
-    found = climbed(data.row)
-    return tuple(name for name in data.kl if found[name].low > 0 and found[name].by > CLIMBING)

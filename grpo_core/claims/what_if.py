@@ -1,6 +1,6 @@
 """Claims of a what-if with a fixed wording: what is equal in two updates, and what a record cannot show.
 
-They are checked against the two records, as for the claims about pushes.
+They are checked against the two records.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from grpo_core import recompute
 from grpo_core.baselines import BASELINES
 from grpo_core.claims.arrays import dead, groups
 from grpo_core.claims.claim import Kind, Tabled, agrees
-from grpo_core.claims.pushes import Pair
+from grpo_core.claims.pushes import Pair, no_push, same_push, times_push
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.record import Step
 from grpo_core.reductions import REDUCTIONS
@@ -83,10 +83,6 @@ def _reductions(data: Pair) -> list[str]:
     return [step.settings.objective.reduction for step in (data.ran, data.other)]
 
 
-def _one_length(data: Pair) -> bool:
-    return len({int(length) for length in data.ran.mask.sum(axis=-1)}) <= 1
-
-
 def _is_reference(data: Pair, v: Any) -> bool:
     """Return whether the KL of both updates is 0 on all sampled tokens and has no gradient on them."""
     for step, passed in _both(data):
@@ -103,10 +99,6 @@ def _moves(data: Pair, v: Any) -> bool:
         return False
     ran, other = ([float(x) for x in (step.logp[-1] - step.old_logp)[step.mask]] for step in (data.ran, data.other))
     return agrees(v.ratio * sum(x * x for x in ran) ** 0.5, sum(x * x for x in other) ** 0.5)
-
-
-def _resample(data: Pair, v: Any) -> bool:
-    return (v.dead, v.groups) == (len(dead(data.ran)), len(groups(data.ran))) and v.dead > 0
 
 
 def _asked(data: Pair, path: str) -> tuple[Any, Any]:
@@ -126,7 +118,31 @@ def _unity(which: str, turned: bool, text: str) -> dict[str, Kind[Pair]]:
     return {key: Kind(text=text, holds=lambda data, v: _ratios_are_one(data, which=which, turned=turned))}
 
 
+PUSHES: dict[str, Kind[Pair]] = {
+    "no_push": Kind(text=tr("No token is pushed in either."), holds=lambda data, v: no_push(data, at_all=True)),
+    "no_own_push": Kind(
+        text=tr("No sampled token is pushed on its own in either; what acts does so through whole distributions."),
+        holds=lambda data, v: no_push(data, at_all=False),
+    ),
+    "same_push": Kind(
+        text=tr("The push on every token is the same."), holds=lambda data, v: same_push(data, whole=True, loss=True)
+    ),
+    "same_push_other_loss": Kind(
+        text=tr("The push on every token is the same, though the loss is another number."),
+        holds=lambda data, v: same_push(data, whole=True, loss=False),
+    ),
+    "same_own_push": Kind(
+        text=tr("The push on every sampled token is the same, but not what acts through whole distributions."),
+        holds=lambda data, v: same_push(data, whole=False),
+    ),
+    "times_push": Kind(
+        text=tr("Every push points the same way and is {ratio:.3g} times as large."),
+        holds=lambda data, v: times_push(data, v.ratio),
+    ),
+}
+"""The kinds of claims about the pushes on tokens, by name."""
 WHAT_IFS: dict[str, Kind[Pair]] = {
+    **PUSHES,
     "nothing_differs": Kind(
         text=tr("Nothing differs: these are the settings that the run used."),
         holds=lambda data, v: not data.ran.settings.differences(data.other.settings),
@@ -164,7 +180,9 @@ WHAT_IFS: dict[str, Kind[Pair]] = {
     ),
     "reductions_agree": Kind(
         text=tr("Every token weighs the same: all completions have one length, so the two reductions agree."),
-        holds=lambda data, v: _same_weights(data) and _one_length(data) and len(set(_reductions(data))) == 2,
+        holds=lambda data, v: (
+            _same_weights(data) and len(np.unique(data.ran.mask.sum(axis=-1))) <= 1 and len(set(_reductions(data))) == 2
+        ),
     ),
     "same_weights": Kind(text=tr("Every token weighs the same."), holds=lambda data, v: _same_weights(data)),
     "no_beta": Kind(
@@ -204,7 +222,7 @@ WHAT_IFS: dict[str, Kind[Pair]] = {
             "recorded batch cannot show the result.",
             v.groups,
         ),
-        holds=_resample,
+        holds=lambda data, v: (v.dead, v.groups) == (len(dead(data.ran)), len(groups(data.ran))) and v.dead > 0,
     ),
     "beta_stays": Kind(
         text=tr("β stays {ran:g}, because the run recorded no log-probabilities of a reference."),

@@ -240,11 +240,11 @@ def _report(
 def _print_differences(data: Trained) -> None:
     """Print the comparison of the leading ensemble with every other one."""
     (leader, _), *others = data.ranked()
-    found = data.against(leader)
     print(f"{leader} compared with each of the others: mean paired difference over the seeds [95% interval, Holm]:")
     for name, _ in others:
-        by, low, high = written(found[name].by, found[name].low, found[name].high)
-        print(f"{by} [{low}, {high}]{'  level' if found[name].level else ''}   {name}")
+        found = data.behind[name]
+        by, low, high = written(*found.numbers.values())
+        print(f"{by} [{low}, {high}]{'  level' if found.level else ''}   {name}")
 
 
 @contextlib.contextmanager

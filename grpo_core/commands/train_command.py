@@ -143,7 +143,7 @@ def _written_to(out: Path, force: bool) -> Iterator[Path]:
         return
     if not force:
         raise RunFileError(f"{out} already exists; choose another name, or add --force to replace it.")
-    opened(out)[0].close()  # raises if it is not a run file, which must not be replaced
+    opened(out).close()  # raises if it is not a run file, which must not be replaced
     with locked(out):
         yield free_name(out)
 

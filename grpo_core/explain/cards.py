@@ -96,7 +96,8 @@ def place_mean(name: str, symbol: str, note: str) -> Rule:
         pairs = [(visits[i.context or 0], n[i]) for i in inputs]
         count = max(sum(visits.values()), 1)
         mean = rf"\frac{{1}}{{n}} \sum_{{c}} n_{{c}} \, {symbol}_{{c}}"
-        values = rf"\frac{{1}}{{{count}}} \left({series(pairs, _product)}\right)"
+        shown = series(pairs, lambda pair: rf"{pair[0]} \cdot {number(pair[1])}")
+        values = rf"\frac{{1}}{{{count}}} \left({shown}\right)"
         value = math.fsum(k * v for k, v in pairs) / count
         if len(inputs) == 1:  # a single context, as for a bandit with one prompt: no average is needed
             mean, value = rf"{symbol}_{{c}}", pairs[0][1]
@@ -121,10 +122,6 @@ def _averaged(n: Numbers, places: int) -> str:
     if n.step.settings.is_language:
         return tr("It is exact at each visited place, and averaged over the sampled prefixes.")
     return tr("Each place counts as often as it was visited.")
-
-
-def _product(pair: tuple[int, float]) -> str:
-    return rf"{pair[0]} \cdot {number(pair[1])}"
 
 
 def best_action(n: Numbers, q: Quantity) -> Formula:

@@ -9,8 +9,7 @@ import numpy as np
 from grpo_core.baselines import BASELINES
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
-from grpo_core.explain.quantity import Quantity
-from grpo_core.explain.readings import summands
+from grpo_core.explain.quantity import Quantity, summands
 from grpo_core.explain.records import Rule, sum_of
 from grpo_core.levels import LEVELS
 from grpo_core.reductions import REDUCTIONS

@@ -8,8 +8,7 @@ import numpy as np
 
 from grpo_core import metrics
 from grpo_core.evaluated_step import EvaluatedStep
-from grpo_core.explain.quantity import KINDS, Quantity, is_card
-from grpo_core.explain.readings import NAN, READ
+from grpo_core.explain.quantity import KINDS, NAN, Quantity, is_card
 from grpo_core.expression import Expression, Reading
 from grpo_core.levels import LEVELS
 from grpo_core.record import Step
@@ -34,7 +33,7 @@ class Numbers(EvaluatedStep):
             return metrics.of_distribution(self.step, q.name)
         if is_card(q):
             return self.cards.get(q.name, self.step.measurements.get(q.name, NAN))
-        return READ[q.name](self, q)
+        return KINDS[q.name].read(self, q)
 
     def canonical(self, q: Quantity) -> Quantity:
         """Return ``q`` with exactly the parts that its kind requires.
@@ -74,7 +73,8 @@ class Numbers(EvaluatedStep):
 
     def at(self, q: Quantity) -> str:
         """Return the index of the token of ``q``, counted from 1, as LaTeX."""
-        return f"{{{_one(q.row)},{_one(q.token)}}}" if q.token is not None else f"{{{_one(q.row)}}}"
+        row = (q.row or 0) + 1
+        return f"{{{row}}}" if q.token is None else f"{{{row},{q.token + 1}}}"
 
     def token(self, name: str, q: Quantity, token: int | None = None) -> Quantity:
         """Return the address of the number ``name`` at the token of ``q``, or at another token of its completion."""
@@ -104,10 +104,6 @@ class Numbers(EvaluatedStep):
         if self.objective.credits_steps:
             return [self.canonical(Quantity("step_reward", row=i, token=t)) for i in rows for t in self.visited(i)]
         return [Quantity("penalised_reward" if self.penalised else "reward", row=i) for i in rows]
-
-
-def _one(place: int | None) -> int:
-    return (place or 0) + 1
 
 
 def ratio_name(n: Numbers) -> str:

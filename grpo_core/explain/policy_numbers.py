@@ -10,8 +10,7 @@ from grpo_core import kl
 from grpo_core.config import Settings
 from grpo_core.explain.node import Formula
 from grpo_core.explain.numbers import Numbers
-from grpo_core.explain.quantity import Quantity
-from grpo_core.explain.readings import alternative_logp
+from grpo_core.explain.quantity import Quantity, alternative_logp
 from grpo_core.explain.records import Rule
 from grpo_core.expression import exponential
 from grpo_core.text import plural, tr
@@ -129,10 +128,11 @@ def max_probability(n: Numbers, q: Quantity) -> Formula:
 def entropy(n: Numbers, q: Quantity) -> Formula:
     inputs, logs = _actions(n, "log_probability", q, q.passed)
     terms = [exponential(x) * x if exponential(x) > 0 else 0.0 for x in logs]
+    shown = series(logs, lambda log: rf"{number(exponential(log))} \cdot {signed(log)}")
     return Formula(
         symbol="H",
         latex=r"H = -\sum_{a} \pi(a) \log \pi(a)",
-        values=rf"-\left({series(logs, _surprise)}\right)",
+        values=rf"-\left({shown}\right)",
         value=-math.fsum(terms),
         inputs=tuple(inputs),
         scale=math.fsum(map(abs, terms)),
@@ -141,10 +141,6 @@ def entropy(n: Numbers, q: Quantity) -> Formula:
             "Between 0 (one action has all the probability) and log {count} = {count2:.4g} (all are equally likely)."
         ).format(count=len(logs), count2=math.log(max(len(logs), 1))),
     )
-
-
-def _surprise(log: float) -> str:
-    return rf"{number(exponential(log))} \cdot {signed(log)}"
 
 
 def exact_kl(n: Numbers, q: Quantity) -> Formula:

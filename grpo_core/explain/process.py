@@ -73,20 +73,16 @@ def advantage(n: Numbers, q: Quantity) -> Formula:
         return advantages.advantage(n, q)
     inputs = [n.token("step_score", q, t) for t in n.visited(q.row) if t >= (q.token or 0)]
     subscript = "{i,u}" if n.long else "{i}"
+    subtracted = max((step_score(n, i).scale for i in inputs), default=0.0)  # to which rounding is proportional, too
     return sum_of(
         n,
         inputs,
         f"A_{n.at(q)}",
         rf"A_{n.it} = \sum_{{u \ge t}} \tilde{{R}}_{subscript}",
-        scale=math.fsum(abs(n[i]) for i in inputs) + _size(n, inputs),
+        scale=math.fsum(abs(n[i]) for i in inputs) + subtracted,
         note=tr("The steps that end at this token or later: the token could not affect what came before."),
         source=PAPER,
     )
-
-
-def _size(n: Numbers, scores: list[Quantity]) -> float:
-    """Return the magnitude of the numbers subtracted in the scores, to which rounding errors are proportional."""
-    return max((step_score(n, q).scale for q in scores), default=0.0)
 
 
 def _of_steps(rule: Rule, what: str) -> Rule:

@@ -20,11 +20,11 @@ from grpo_core import parts
 from grpo_core.child.answering import Answer, Poll, answer
 from grpo_core.child.start import watch_parent
 from grpo_core.config import Settings
-from grpo_core.errors import GrpoError, RunFileError, given_up, shortened
+from grpo_core.errors import GrpoError, RunFileError, shortened
 from grpo_core.foreign import formats, walls
 from grpo_core.foreign.formats import refreshed
 from grpo_core.foreign.probes import probe
-from grpo_core.foreign.recording import Completions, Report, Source, Texts
+from grpo_core.foreign.recording import Completions, Report, Source
 from grpo_core.foreign.replies import yielded_by
 from grpo_core.lm.patterns import matcher
 from grpo_core.packing import Tree, packed, unpacked
@@ -149,7 +149,6 @@ READ: dict[str, tuple[Any, Callable[..., object]]] = {
     "vocabulary": (tuple[str, ...], lambda source: tuple(source.vocabulary)),
     "notes": (tuple[str, ...], lambda source: tuple(source.notes)[:MOST_NOTES]),
     "step": (Step, lambda source, position: source.step(position)),
-    "texts": (Texts, lambda source, position: source.texts(position)),
     "completions": (Completions, lambda source, position: source.completions(position)),
     "measured": (tuple[Completions | None, Step | None], lambda source, position: source.measured(position)),
     "reports": (list[Report], lambda source, position: list(source.reports(position))),
@@ -166,7 +165,7 @@ def prompts(
     """Yield the prompts of a file, their answers and system prompts, and a message about what was left out."""
     from grpo_core.lm.prompt_file import read_prompts
 
-    read = read_prompts(Path(path), checker=checker, longest=longest, cancelled=given_up(poll))
+    read = read_prompts(Path(path), checker=checker, longest=longest, poll=poll)
     texts, answers, systems = zip(*((one.text, one.answer, one.system) for one in read), strict=True)
     yield texts, answers, systems, read.left_out
 
@@ -176,7 +175,7 @@ def session(path: str, scratch: str, *, poll: Poll) -> Iterator[tuple[str, tuple
     from grpo_core.runs.manifest import manifest_text
     from grpo_core.runs.session import open_session
 
-    manifest, copies = open_session(Path(path), Path(scratch), given_up(poll))
+    manifest, copies = open_session(Path(path), Path(scratch), poll)
     yield manifest_text(manifest), tuple(map(str, copies))
 
 
@@ -225,9 +224,9 @@ def guarded(asked: Answer) -> Answer:
     def answered(*arguments: object, poll: Poll) -> Iterator[object]:
         allow()
 
-        def renewed() -> None:
+        def renewed(*fraction: float) -> None:
             allow()
-            poll()
+            poll(*fraction)
 
         try:
             yield from asked(*arguments, poll=renewed)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grpo_core.child.answering import Poll, unpolled
-from grpo_core.errors import Cancelled, GrpoError, RunFileError
+from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.foreign.formats import knows, open_source
 from grpo_core.foreign.line import SPEED, Line, ReaderProcess, size_of
 from grpo_core.foreign.recording import Source
@@ -137,31 +137,21 @@ class Readers:
             process.kill()
             process.close()
 
-    def prompts(self, path: Path, *, checker: str, longest: int | None, cancelled: Callable[[], bool]) -> Prompts:
+    def prompts(self, path: Path, *, checker: str, longest: int | None, poll: Poll) -> Prompts:
         """Read prompts like :func:`grpo_core.lm.prompt_file.read_prompts`."""
         from grpo_core.lm.prompt_file import Prompts
-
-        def poll() -> None:
-            if cancelled():
-                raise Cancelled(tr("Reading {name} was cancelled.").format(name=path.name))
 
         ((texts, answers, systems, left_out),) = self.results("prompts", path, checker, longest, poll=poll)
         having = {text: system for text, system in zip(texts, systems, strict=True) if system}
         return Prompts(dict(zip(texts, answers, strict=True)), having, left_out)
 
-    def session(
-        self, path: Path, folder: Path, cancelled: Callable[[], bool], progress: Callable[[float], object]
-    ) -> tuple[Manifest, tuple[Path, ...]]:
-        """Open a session file like :func:`grpo_core.runs.session.open_session`."""
+    def session(self, path: Path, folder: Path, poll: Poll) -> tuple[Manifest, tuple[Path, ...]]:
+        """Copy the runs of a session file to ``folder`` under new names, either all of them or none.
+
+        See :func:`grpo_core.runs.session.open_session`.
+        """
         from grpo_core.runs.manifest import manifest_from
-        from grpo_core.runs.session import LARGEST, adopt_copies, open_session
-
-        if not self.own_process:
-            return open_session(path, folder, cancelled, progress)
-
-        def poll() -> None:
-            if cancelled():
-                raise Cancelled(tr("Opening {name} was cancelled.").format(name=path.name))
+        from grpo_core.runs.session import LARGEST, adopt_copies
 
         with explained(folder, "written"):
             folder.mkdir(parents=True, exist_ok=True)

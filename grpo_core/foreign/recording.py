@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,18 +15,7 @@ from grpo_core.foreign.trajectory import Trajectory
 from grpo_core.record import Step
 from grpo_core.text import tr
 
-
-@dataclass(frozen=True, kw_only=True)
-class Texts:
-    """Prompts and completions of one update as text, one entry per completion. An entry is None if not recorded.
-
-    Attributes:
-        prompts: (B,), a conversation as JSON.
-        completions: (B,), likewise.
-    """
-
-    prompts: tuple[str | None, ...]
-    completions: tuple[str | None, ...]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -144,11 +133,6 @@ class Source:
         """
         raise NotImplementedError
 
-    def texts(self, position: int) -> Texts:
-        """Return the prompts and completions of the update at ``position``."""
-        table = self.completions(position)
-        return Texts(prompts=table.prompts, completions=table.completions)
-
     def completions(self, position: int) -> Completions:
         """Return the completions of the update at ``position`` as a table.
 
@@ -166,12 +150,7 @@ class Source:
         Raises:
             RunFileError: its file is damaged, missing or malicious.
         """
-        table = step = None
-        with suppress(NotRecordedError):
-            table = self.completions(position)
-        with suppress(NotRecordedError):
-            step = self.step(position)
-        return table, step
+        return or_why_not(self.completions, position)[0], or_why_not(self.step, position)[0]
 
     def reports(self, position: int) -> Sequence[Report]:
         """Return the trainer's reports on the optimizer steps of the update at ``position``, if any."""
@@ -196,6 +175,14 @@ class Source:
     def refresh(self) -> int:
         """Check for new data. Return the current number of updates."""
         return len(self)
+
+
+def or_why_not(read: Callable[[int], T], position: int) -> tuple[T | None, str]:
+    """Return what ``read`` returns about an update, or None and the reason why it is not recorded."""
+    try:
+        return read(position), ""
+    except NotRecordedError as error:
+        return None, str(error)
 
 
 def file_stamp(path: Path, *more: int) -> tuple[int, ...]:

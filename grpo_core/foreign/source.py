@@ -12,7 +12,7 @@ import numpy as np
 
 from grpo_core.errors import RunFileError, shortened
 from grpo_core.foreign.line import Line
-from grpo_core.foreign.recording import Completions, Report, Source, Texts
+from grpo_core.foreign.recording import Completions, Report, Source
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
 
@@ -69,9 +69,6 @@ class RemoteSource(Source):
 
     def step(self, position: int) -> Step:
         return self._of_update("step", position, Step)
-
-    def texts(self, position: int) -> Texts:
-        return self._of_update("texts", position, Texts)
 
     def completions(self, position: int) -> Completions:
         return self._of_update("completions", position, Completions)

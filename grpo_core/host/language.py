@@ -53,6 +53,7 @@ class AnsweringLearner:
         Raises:
             GrpoError: it cannot be answered; the message says why.
         """
+        of_folder: Any = self._learner  # if the model comes from a folder (grpo_core.learners.FolderModels)
         if isinstance(question, FirstAnswers):
             if step is not None:
                 raise GrpoError(
@@ -63,11 +64,15 @@ class AnsweringLearner:
         if isinstance(question, UpdateTimeQuestion):
             if step is not None:
                 raise GrpoError(tr("The run already has an update; the time each update took is recorded with it."))
-            return self._learner.update_time()
+            if not self.settings.model.folder:
+                raise GrpoError(tr("Update times are measured only for models from folders."))
+            time: AnyAnswer = of_folder.update_time()
+            return time
         assert step is not None
         before = leading_to(earlier(step.step - 1), earlier) if step.step > 1 else []
         if step.settings.model.folder:
-            return self._learner.answered(origin(step.settings), question, step, before)
+            answer: AnyAnswer = of_folder.answered(origin(step.settings), question, step, before)
+            return answer
         return self._answering(question, step, before, self._cancelled)
 
 

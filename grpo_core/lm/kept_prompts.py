@@ -35,17 +35,17 @@ def prompts_at(
     path: Path,
     checker: str,
     longest: int | None,
-    cancelled: Callable[[], bool] = lambda: False,
+    poll: Callable[[], object] = lambda: None,
     read: Read | None = None,
 ) -> Prompts:
     """Return the prompts of a file, without duplicates.
 
     Args:
         checker: kind of answer (:func:`grpo_core.lm.prompt_file.read_prompts`).
+        poll: called before each row; may raise to stop.
         read: reads the file; by default here or, if that needs other parsers, in a process for untrusted files.
 
     Raises:
-        Cancelled: ``cancelled()`` returned True.
         GrpoError: the file cannot be used.
     """
     kept = _place(path, checker, longest)
@@ -55,7 +55,7 @@ def prompts_at(
         try:
             table = table_for(path)
             read = read or (read_prompts if table is None else table.read)
-            kept.prompts = read(path, checker=checker, longest=longest, cancelled=cancelled)
+            kept.prompts = read(path, checker=checker, longest=longest, poll=poll)
         except Cancelled:
             raise
         except GrpoError as error:
@@ -86,18 +86,15 @@ def left_out(settings: Settings) -> str:
     return "" if kept.prompts is None else kept.prompts.left_out
 
 
-def read_ahead(settings: Settings, cancelled: Callable[[], bool], read: Read | None = None) -> None:
+def read_ahead(settings: Settings, poll: Callable[[], object], read: Read | None = None) -> None:
     """Read the prompts of a run under ``settings`` into the cache. An error in them is cached too.
 
-    ``read`` reads the file, as :func:`grpo_core.lm.prompt_file.read_prompts` does.
-
-    Raises:
-        Cancelled: ``cancelled()`` returned True.
+    ``read`` reads the file, as :func:`grpo_core.lm.prompt_file.read_prompts` does. ``poll`` may raise to stop.
     """
     if at_hand(settings):
         return
     try:
-        prompts_at(located(settings.language.file), settings.language.checker, _longest(settings), cancelled, read)
+        prompts_at(located(settings.language.file), settings.language.checker, _longest(settings), poll, read)
     except Cancelled:
         raise
     except GrpoError:

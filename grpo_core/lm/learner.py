@@ -23,11 +23,9 @@ from grpo_core.lm.interface import LanguagePolicy, Poll, engine_of, marks
 from grpo_core.lm.passes import array_of, require_finite
 from grpo_core.lm.rewards import PromptSource
 from grpo_core.progress import Phase, Progress, UpdateProgress, unreported
-from grpo_core.questions import Answer, Question, Replay, Replayed
-from grpo_core.record import Origin, Step
+from grpo_core.record import Step
 from grpo_core.snapshot_file import holds_weights
 from grpo_core.text import plural, tr
-from grpo_core.update_time import UpdateTime
 
 PolicyT = TypeVar("PolicyT", bound=LanguagePolicy)
 T = TypeVar("T")
@@ -195,30 +193,6 @@ class PolicyLearner(Generic[PolicyT]):
         """
         with self._autocast():
             return likeliest(self._settings, self.policy, self._source.watched, self._poll)
-
-    def update_time(self) -> UpdateTime:
-        """Estimate the time of an update on this machine without computing one.
-
-        Raises:
-            GrpoError: this is not a model from a folder.
-        """
-        raise GrpoError(tr("Update times are measured only for models from folders."))
-
-    def answered(
-        self, origin: Origin, question: Question | Replay, step: Step, history: Sequence[Step]
-    ) -> Answer | Replayed:
-        """Answer a question about ``step`` with the loaded model, if it is from a folder, and return to the present
-        state.
-
-        Args:
-            origin: of the run.
-            history: the consecutive updates that end with the one before ``step``, starting with one that has weights,
-                or with the first.
-
-        Raises:
-            GrpoError: the question cannot be answered; the message says why.
-        """
-        raise NotImplementedError
 
     def again(self, step: Step, settings: Settings) -> Step:
         """Return the next update under ``settings``, with the batch of ``step``. The learner is unchanged afterwards.

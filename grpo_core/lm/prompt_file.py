@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, overload
 
 from grpo_core import parts
-from grpo_core.errors import Cancelled, GrpoError
+from grpo_core.errors import GrpoError
 from grpo_core.lm.final_answer import number
 from grpo_core.lm.patterns import matcher
 from grpo_core.lm.problems import Prompt
@@ -103,7 +103,7 @@ def table_for(path: Path) -> PromptTable | None:
 
 
 def read_prompts(
-    path: Path, *, checker: str, longest: int | None, cancelled: Callable[[], bool] = lambda: False
+    path: Path, *, checker: str, longest: int | None, poll: Callable[[], object] = lambda: None
 ) -> Prompts:
     """Read the prompts of a file, without duplicates. Columns can have any of the usual names (:mod:`.prompt_rows`).
 
@@ -112,17 +112,16 @@ def read_prompts(
         checker: kind of answer, a key of :data:`grpo_core.lm.rewards.CHECKERS`.
         longest: maximum number of characters of a prompt for the character model; None for a model whose tokenizer
             reads any text.
+        poll: called before each row; may raise to stop.
 
     Raises:
-        Cancelled: ``cancelled()`` returned True.
         GrpoError: the file, or more than a tenth of its rows, cannot be used; the message names the file and the first
             such line, and says what is wrong and what is expected.
     """
     answers, systems = dict[str, str](), dict[str, str]()
     first, used, left_out = "", 0, 0
     for where, row in _rows(path):
-        if cancelled():
-            raise Cancelled(tr("Reading {name} was cancelled.").format(name=path.name))
+        poll()
         try:
             prompt = _checked(where, row, checker, longest)
         except GrpoError as error:

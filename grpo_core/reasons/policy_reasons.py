@@ -10,7 +10,7 @@ import numpy as np
 from grpo_core.baselines import BASELINES
 from grpo_core.claims.cards import Card
 from grpo_core.claims.claim import Claim
-from grpo_core.claims.clip import NEXT_TO_ONE, NoRange, NothingToStop, WouldAct
+from grpo_core.claims.clip import NEXT_TO_ONE, WouldAct
 from grpo_core.explain.numbers import Numbers
 from grpo_core.explain.quantity import Quantity
 from grpo_core.kl import ESTIMATORS
@@ -93,7 +93,7 @@ def _not_now(n: Numbers, passed: int, clip: Clip, of_tokens: bool) -> tuple[str,
         return tr("first pass: r = 1"), (Card.of("cannot_act"), *more, *_sampler(n))
     if clip.rule:
         if n.without_signal:
-            return tr("no signal"), (NothingToStop(),)
+            return tr("no signal"), (Card.of("nothing_to_stop"),)
         return tr("no push stopped"), (_by_rule(n, passed, 0.0),)
     if ratios.min() >= low and ratios.max() <= high:
         inside = Card.of("inside", **reach, low=float(low), high=float(high))
@@ -131,7 +131,7 @@ def bound_that_would_act(n: Numbers, passed: int) -> Claim[Step]:
     algorithm = SURROGATES[n.objective.surrogate]
     assert algorithm.clip is not None
     if n.without_signal:
-        return NothingToStop()
+        return Card.of("nothing_to_stop")
     ratios = _clipped_ratios(n, passed, algorithm.ratio is Ratio.OWN)
     used, way = n.used(passed), np.sign(n.token_advantage)
     if algorithm.clip.cuts_weight:
@@ -141,7 +141,7 @@ def bound_that_would_act(n: Numbers, passed: int) -> Claim[Step]:
         up |= (way < 0) & (ratios > n.objective.dual_clip)
     above, below = ratios[used & up], ratios[used & (way < 0) & (ratios < 1 - NEXT_TO_ONE)]
     if not len(above) and not len(below):
-        return NoRange(passed=passed)
+        return Card.of("no_range", passed=passed)
     return WouldAct(
         passed=passed,
         high=_left_out(float(above.max()), below=True) if len(above) else None,

@@ -11,7 +11,7 @@ from grpo_core.record import Origin, Step
 from grpo_core.runs import series
 from grpo_core.runs.checks import note_checks
 from grpo_core.runs.database import APPLICATION_ID, TABLES, VERSION, transaction
-from grpo_core.runs.layout import encoded
+from grpo_core.runs.layout import encoded, layout_id
 from grpo_core.runs.meta import RunMeta, meta_rows, origin_record, raise_needs
 from grpo_core.runs.reader import RunReader
 
@@ -56,9 +56,7 @@ def _insert_settings(connection: sqlite3.Connection, settings: Settings, parent:
 
 
 def _insert_snapshot(connection: sqlite3.Connection, step: int, kind: str, layout: str, record: bytes) -> None:
-    connection.execute("INSERT OR IGNORE INTO layout(fields) VALUES (?)", (layout,))
-    number = connection.execute("SELECT id FROM layout WHERE fields = ?", (layout,)).fetchone()[0]
     connection.execute(
         "INSERT INTO snapshot(step, kind, layout, crc, record) VALUES (?, ?, ?, ?, ?)",
-        (step, kind, number, zlib.crc32(record), record),
+        (step, kind, layout_id(connection, layout)[0], zlib.crc32(record), record),
     )

@@ -108,8 +108,13 @@ _LOOK_EVERY = 1000
 
 
 class RunConnection(sqlite3.Connection):
-    """A connection with a time limit for each statement. Used by one thread at a time."""
+    """A connection with a time limit for each statement. Used by one thread at a time.
 
+    Attributes:
+        newer: whether a newer version of the program wrote the file.
+    """
+
+    newer = False
     _end = 0.0
 
     def guard(self, size: int) -> None:
@@ -164,8 +169,8 @@ def connected(path: Path, mode: str) -> RunConnection:
     return connection
 
 
-def opened(path: Path, *, writable: bool = False) -> tuple[RunConnection, int]:
-    """Open the run file at ``path`` and check its tables. Return the connection and the file's ``user_version``.
+def opened(path: Path, *, writable: bool = False) -> RunConnection:
+    """Open the run file at ``path`` and check its tables.
 
     Only SQLite ever opens the file: if other code opened and closed it, SQLite's locks would be released.
 
@@ -191,17 +196,17 @@ def opened(path: Path, *, writable: bool = False) -> tuple[RunConnection, int]:
                 raise RunFileError(
                     tr("{name} is another program's database, not a run file of GRPO Lab.").format(name=path.name)
                 )
-            version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+            connection.newer = connection.execute("PRAGMA user_version").fetchone()[0] > VERSION
             try:
-                check_schema(connection, path.name, newer=version > VERSION)
+                check_schema(connection, path.name, newer=connection.newer)
             except RunFileError as error:
-                if version > VERSION:
+                if connection.newer:
                     raise newer_version_error(path) from error
                 raise
             if not may_grow and size % connection.execute("PRAGMA page_size").fetchone()[0]:
                 # SQLite detects missing pages, but reads the missing part of the last one as zeros
                 raise RunFileError(CANNOT["read"].format(name=path.name, why=_DAMAGED))
-            return connection, version
+            return connection
         except BaseException:
             connection.close()
             raise

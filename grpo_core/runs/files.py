@@ -122,7 +122,7 @@ def collapsed(path: Path) -> bool:
 
 def folded(path: Path) -> bool:
     """Merge the write-ahead log like :func:`collapsed`, for callers that hold the lock."""
-    connection, _ = opened(path, writable=True)
+    connection = opened(path, writable=True)
     try:
         connection.execute("PRAGMA busy_timeout=0")
         return bool(connection.execute("PRAGMA journal_mode=DELETE").fetchone()[0] == "delete")

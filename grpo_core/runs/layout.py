@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import sqlite3
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -103,6 +104,12 @@ def encoded(step: Step) -> tuple[str, bytes]:
         arrays |= {_PART + name: np.empty(0, np.uint8) for name in step.part_names or ()}  # a name takes no bytes
         result = _RECORDS[step] = packed(arrays)
     return result
+
+
+def layout_id(connection: sqlite3.Connection, layout: str) -> tuple[int, bool]:
+    """Return the number of ``layout`` in a file, and whether it is new there, within the caller's transaction."""
+    new = connection.execute("INSERT OR IGNORE INTO layout(fields) VALUES (?)", (layout,)).rowcount > 0
+    return connection.execute("SELECT id FROM layout WHERE fields = ?", (layout,)).fetchone()[0], new
 
 
 def decoded(layout: str, record: bytes, number: int, settings: Settings) -> Step:

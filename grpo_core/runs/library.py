@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grpo_core.errors import Cancelled, RunFileError
+from grpo_core.errors import RunFileError
 from grpo_core.record import Step
 from grpo_core.runs.database import explained
 from grpo_core.runs.files import files_of, in_use, locked, size_of
@@ -30,21 +29,15 @@ class Entry:
     """One run of the folder.
 
     Attributes:
-        modified: time of the last write, in seconds since 1970.
-        bytes: size on disk.
         meta: metadata of the run; None if the file is broken.
         steps: number of its last update, including those before its branch point.
-        reward: mean reward of that update, NaN if there is none.
         error: message that says why the file cannot be read; None if it can.
     """
 
     path: Path
-    modified: float
-    bytes: int
     in_use: bool = False
     meta: RunMeta | None = None
     steps: int = 0
-    reward: float = math.nan
     error: str | None = None
 
 
@@ -75,20 +68,17 @@ def free_name(path: Path, *, folder: bool = False) -> Path:
     return free
 
 
-def entries(folder: Path, cancelled: Callable[[], object] = lambda: False) -> list[Entry]:
+def entries(folder: Path, poll: Callable[[], object] = lambda: None) -> list[Entry]:
     """List the runs of ``folder``, the last written first, including broken files with their errors.
 
-    Each file is opened and may be of unknown origin, so this must not run in the window's thread.
-
-    Raises:
-        Cancelled: ``cancelled()`` returned true, or raised it.
+    Each file is opened and may be of unknown origin, so this must not run in the window's thread. ``poll`` is called
+    before each and may raise to stop.
     """
     entries = []
     for path in _paths(folder):
-        if cancelled():
-            raise Cancelled(tr("The runs were not searched."))
+        poll()
         entries.append(_entry(path))
-    return sorted(entries, key=lambda entry: (entry.modified, entry.path.name), reverse=True)
+    return entries
 
 
 def surplus(folder: Path, *, keep: int = KEEP_RUNS, limit: int = KEEP_BYTES) -> list[Path]:
@@ -96,9 +86,8 @@ def surplus(folder: Path, *, keep: int = KEEP_RUNS, limit: int = KEEP_BYTES) -> 
 
     A run that is being written is never selected. This function deletes nothing.
     """
-    paths = sorted(_paths(folder), key=lambda path: (_modified(path), path.name), reverse=True)
     gone, kept, total = [], 0, 0
-    for path in paths:
+    for path in _paths(folder):
         kept, total = kept + 1, total + size_of(path)
         if (kept > keep or total > limit) and not in_use(path):
             gone.append(path)
@@ -220,19 +209,21 @@ class Lineage:
 
 
 def _entry(path: Path) -> Entry:
-    seen = Entry(path=path, modified=_modified(path), bytes=size_of(path), in_use=in_use(path))
+    seen = Entry(path=path, in_use=in_use(path))
     try:
         with RunReader.open(path) as reader:
-            reward = reader.series("reward_mean", reader.last - 1)[-1] if reader.last else math.nan
-            return replace(seen, meta=reader.meta, steps=reader.last, reward=float(reward))
+            if reader.last:
+                reader.series("reward_mean", reader.last - 1)  # raises if it is damaged
+            return replace(seen, meta=reader.meta, steps=reader.last)
     except RunFileError as error:
         return replace(seen, error=str(error))
 
 
-def _paths(folder: Path) -> Iterable[Path]:
-    """Return the run files of ``folder``, except temporary ones, whose names begin with a dot."""
+def _paths(folder: Path) -> list[Path]:
+    """Return the run files of ``folder``, the last written first. Names of temporary files begin with a dot."""
     with suppress(OSError):
-        return [path for path in folder.glob(f"*{SUFFIX}") if path.is_file() and not path.name.startswith(".")]
+        paths = [path for path in folder.glob(f"*{SUFFIX}") if path.is_file() and not path.name.startswith(".")]
+        return sorted(paths, key=lambda path: (_modified(path), path.name), reverse=True)
     return []
 
 

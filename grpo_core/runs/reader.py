@@ -20,7 +20,7 @@ from grpo_core.record import Origin, Step
 from grpo_core.runs import thinning
 from grpo_core.runs.checks import KEY as CHECKS
 from grpo_core.runs.checks import is_damaged
-from grpo_core.runs.database import CHUNK, VERSION, RunConnection, explained, newer_version_error, opened, transaction
+from grpo_core.runs.database import CHUNK, RunConnection, explained, newer_version_error, opened, transaction
 from grpo_core.runs.files import collapsed, size_of
 from grpo_core.runs.layout import decoded
 from grpo_core.runs.limits import (
@@ -48,9 +48,9 @@ class RunReader:
         newer: whether a newer version of the program wrote the file, which can be read but not continued.
     """
 
-    def __init__(self, path: Path, connection: RunConnection, *, newer: bool = False) -> None:
+    def __init__(self, path: Path, connection: RunConnection) -> None:
         self.path = path
-        self.newer = newer
+        self.newer = connection.newer
         self._connection = connection
         self._layouts: dict[int, str] = {}
         self._settings: dict[int, Settings] = {}
@@ -73,12 +73,12 @@ class RunReader:
             RunFileError: it is missing, empty, truncated, damaged, or not a run file; the message says which.
         """
         path = Path(path)
-        connection, version = opened(path)
+        connection = opened(path)
         try:
-            return cls(path, connection, newer=version > VERSION)
+            return cls(path, connection)
         except BaseException as error:
             connection.close()
-            if isinstance(error, RunFileError) and version > VERSION:
+            if isinstance(error, RunFileError) and connection.newer:
                 raise newer_version_error(path) from error
             raise
 
@@ -122,12 +122,10 @@ class RunReader:
         self._check(record, crc, tr("Update {number}").format(number=number))
         return decoded(self._layout(layout), record, number, self._settings_row(settings))
 
-    @property
+    @cached_property
     def thinned(self) -> tuple[thinning.Stretch, ...]:
-        """The stretches of updates dropped so far to keep the file below its size limit."""
-        with explained(self.path):
-            rows = self._connection.execute("SELECT key, value FROM meta WHERE key = ?", (thinning.KEY,)).fetchall()
-        return thinning.stretches_from(dict(rows))
+        """The stretches of updates that an earlier version dropped to keep the file below its size limit."""
+        return thinning.stretches_from(self._rows)
 
     def kept(self, number: int, *, forwards: bool = False) -> int | None:
         """Return the nearest update at or before ``number``, or at or after it if ``forwards``.

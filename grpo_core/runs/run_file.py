@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from grpo_core.errors import Cancelled, GrpoError, RunFileError
+from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.record import Step
 from grpo_core.regular_file import opened_regular
 from grpo_core.runs.database import APPLICATION_ID, opened
@@ -70,20 +70,17 @@ def resume_point(reader: RunReader) -> Step | None:
 def copy_run(
     source: str | Path,
     target: str | Path,
-    *,
-    cancelled: Callable[[], bool] = lambda: False,
-    progress: Callable[[float], object] = lambda fraction: None,
+    poll: Callable[[float], object] = lambda fraction: None,
 ) -> None:
     """Copy the run file ``source`` to a single file ``target``, even while ``source`` is being written.
 
     An existing ``target`` is only replaced when the copy is complete.
 
     Args:
-        cancelled: polled between pieces of a megabyte.
-        progress: called between pieces with the finished fraction, from 0 to 1.
+        poll: called between pieces of a megabyte with the finished fraction, from 0 to 1; may raise to stop, which
+            leaves ``target`` unchanged.
 
     Raises:
-        Cancelled: ``cancelled`` returned true; ``target`` is unchanged.
         RunFileError: ``source`` cannot be read, ``target`` is ``source`` or is being written, or the disk is full.
     """
     source, target = Path(source), Path(target)
@@ -91,12 +88,10 @@ def copy_run(
         raise RunFileError(tr("{name} cannot be saved over itself; choose another name.").format(name=target.name))
 
     def between_pieces(status: int, remaining: int, total: int) -> None:
-        if cancelled():
-            raise Cancelled(tr("Writing {name} was cancelled.").format(name=target.name))
-        progress(1 - remaining / max(total, 1))
+        poll(1 - remaining / max(total, 1))
 
     with (
-        closing(opened(source)[0]) as reading,
+        closing(opened(source)) as reading,
         locked(target),
         replacing(target) as temporary,
         closing(sqlite3.connect(temporary, isolation_level=None)) as copy,

@@ -28,7 +28,7 @@ from grpo_core.runs.checks import KEY as CHECKS
 from grpo_core.runs.checks import note_checks
 from grpo_core.runs.database import APPLICATION_ID, CHUNK, SCHEMA, VERSION, explained, opened, transaction
 from grpo_core.runs.files import locked, replacing
-from grpo_core.runs.layout import decoded, encoded
+from grpo_core.runs.layout import decoded, encoded, layout_id
 from grpo_core.runs.meta import all_rows, meta_from, stored_settings, written_by
 from grpo_core.runs.reader import RunReader
 from grpo_core.runs.thinning import Stretch
@@ -76,7 +76,7 @@ def rebuilt_run(source: Path, target: Path, poll: Callable[[], None] = lambda: N
     """
     if target.exists() and target.samefile(source):
         raise RunFileError(tr("{name} cannot be rebuilt in place; choose another name.").format(name=target.name))
-    with closing(opened(source)[0]) as damaged, locked(target), replacing(target) as temporary:
+    with closing(opened(source)) as damaged, locked(target), replacing(target) as temporary:
         return salvage(damaged, source.name, temporary, poll)
 
 
@@ -116,7 +116,6 @@ def salvage(
                     "INSERT INTO step(step, layout, settings, crc, record) VALUES (?, ?, ?, ?, ?)",
                     replay.updates(first, stretches, texts),
                 )
-                copy.executemany("INSERT OR IGNORE INTO layout(id, fields) VALUES (?, ?)", replay.layouts.items())
                 last = copy.execute("SELECT max(step) FROM step").fetchone()[0]
                 if last is None:
                     raise RunFileError(tr("None of the updates in {name} can be read.").format(name=name))
@@ -138,7 +137,7 @@ class _Replay:
     """Reads the updates of a damaged file, and recomputes those that are lost.
 
     Attributes:
-        layouts: layouts of the new file, by number. New ones are added.
+        layouts: layouts of the new file, by number.
         count: number of updates that were recomputed and verified.
     """
 
@@ -147,7 +146,7 @@ class _Replay:
     ) -> None:
         self.count = 0
         self.layouts: dict[int, str] = dict(copy.execute("SELECT id, fields FROM layout"))
-        self._damaged, self._poll = damaged, poll
+        self._damaged, self._copy, self._poll = damaged, copy, poll
         self._settings: list[tuple[int, Settings]] = []
         self._known = set[int]()
         for first, text in copy.execute("SELECT id, json FROM settings ORDER BY id"):
@@ -227,10 +226,8 @@ class _Replay:
 
     def _row(self, step: Step) -> Row:
         fields, record = encoded(step)
-        layout = next((number for number, known in self.layouts.items() if known == fields), 0)
-        if not layout:
-            layout = max(self.layouts, default=0) + 1
-            self.layouts[layout] = fields
+        layout, _ = layout_id(self._copy, fields)
+        self.layouts[layout] = fields
         return step.step, layout, self._at(step.step)[0], zlib.crc32(record), record
 
 

@@ -21,7 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from grpo_core.errors import Cancelled, GrpoError, RunFileError
+from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.metrics import METRICS
 from grpo_core.regular_file import opened_regular
 from grpo_core.runs import library
@@ -32,7 +32,7 @@ from grpo_core.runs.meta import RunMeta
 from grpo_core.runs.run_file import RunReader, copy_run
 from grpo_core.text import plural, tr
 
-__all__ = ["SUFFIX", "Manifest", "SessionError", "SessionRun", "open_session", "read_manifest", "save_session"]
+__all__ = ["SUFFIX", "Manifest", "SessionError", "SessionRun", "open_session", "save_session"]
 
 SUFFIX = ".grposession"
 MANIFEST = "manifest.json"
@@ -56,20 +56,17 @@ def save_session(
     path: Path,
     manifest: Manifest,
     runs: Sequence[Path],
-    cancelled: Callable[[], bool] = lambda: False,
-    progress: Callable[[float], object] = lambda fraction: None,
+    poll: Callable[[float], object] = lambda fraction: None,
 ) -> Manifest:
     """Write a session file. An existing ``path`` is only replaced when the new file is complete. Return the manifest.
 
     Args:
         manifest: what the window shows; its ``runs`` are filled in here.
         runs: run files, possibly being written. Ancestors of branches are included.
-        cancelled: polled between pieces.
-        progress: called with the finished fraction, from 0 to 1.
+        poll: called between pieces with the finished fraction, from 0 to 1; may raise to stop. Then nothing is written.
 
     Raises:
         GrpoError: a run cannot be read, or the file cannot be written.
-        Cancelled: nothing was written.
     """
     described, files = _with_ancestors(runs)
     manifest = replace(manifest, runs=described)
@@ -82,69 +79,50 @@ def save_session(
     with zip_explained(path, "written"), replacing(path) as temporary, temporary.open("wb") as whole:
         with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             archive.writestr(zipfile.ZipInfo(MANIFEST), text, zipfile.ZIP_DEFLATED)  # without the clock's date
-            pour = _pouring(sum(map(size_of, files)), cancelled, progress)
+            pouring = _Pouring(sum(map(size_of, files)), poll)
             for number, file in enumerate(files, 1):
                 with tempfile.TemporaryDirectory(prefix=".grpo-session-", dir=path.parent) as space:
                     copy = Path(space, "run.grpo")
-                    copy_run(file, copy, cancelled=cancelled)
+                    copy_run(file, copy, lambda _: pouring.tell())
                     with copy.open("rb") as source, archive.open(entry_name(number), "w", force_zip64=True) as writing:
-                        pour(source, writing)
+                        pouring.pour(source, writing)
         whole.flush()
         os.fsync(whole.fileno())
     return manifest
 
 
-def read_manifest(path: Path) -> Manifest:
-    """Read the manifest of a session file. The zip's directory is validated, but not the runs.
-
-    Raises:
-        SessionError: it is missing, damaged, not a session, from a newer version, or has forbidden content.
-    """
-    with reading(path) as archive:
-        return checked(path, archive)
-
-
 def open_session(
-    path: Path,
-    folder: Path,
-    cancelled: Callable[[], bool] = lambda: False,
-    progress: Callable[[float], object] = lambda fraction: None,
+    path: Path, scratch: Path, poll: Callable[[float], object] = lambda fraction: None
 ) -> tuple[Manifest, tuple[Path, ...]]:
-    """Copy the runs of a session to ``folder`` under new names, either all of them or none.
+    """Copy the runs of a session to ``scratch``, an empty folder that the caller deletes.
 
     Args:
-        cancelled: polled between pieces.
-        progress: called with the finished fraction, from 0 to 1.
+        poll: called between pieces with the finished fraction, from 0 to 1; may raise to stop.
 
     Returns:
         The manifest, and the paths of the copies in the order of its runs.
 
     Raises:
-        GrpoError: as for :func:`read_manifest`; or a run in it is damaged, or there is not enough space.
-        Cancelled: the operation was cancelled; nothing was left in ``folder``.
+        SessionError: it is missing, damaged, not a session, from a newer version, or has forbidden content; or a run in
+            it is damaged, or there is not enough space.
+        RunFileError: a copy cannot be written.
     """
     copies: list[Path] = []
     spent = 0.0
-    try:
-        with reading(path) as archive:
-            manifest = checked(path, archive)
-            _check_space(path, archive, folder)
-            pour = _pouring(sum(entry.file_size for entry in archive.infolist()), cancelled, progress)
-            for number, run in enumerate(manifest.runs, 1):
-                copies.append(library.new_path(folder, run.title))
-                with explained(copies[-1], "written"), replacing(copies[-1]) as temporary:
-                    with archive.open(entry_name(number)) as source, temporary.open("wb") as writing:
-                        pour(source, writing)
-                    spent += _check_run(path, temporary, number)
-                if spent > PROCESSOR_SECONDS:
-                    raise SessionError(
-                        tr("{name} cannot be opened: reading its runs takes far too long.").format(name=path.name)
-                    )
-    except BaseException:
-        for copy in copies:
-            with suppress(OSError):
-                copy.unlink(missing_ok=True)
-        raise
+    with reading(path) as archive:
+        manifest = checked(path, archive)
+        _check_space(path, archive, scratch)
+        pouring = _Pouring(sum(entry.file_size for entry in archive.infolist()), poll)
+        for number, run in enumerate(manifest.runs, 1):
+            copy = library.new_path(scratch, run.title)
+            with explained(copy, "written"), archive.open(entry_name(number)) as source, copy.open("wb") as writing:
+                pouring.pour(source, writing)
+            spent += _check_run(path, copy, number)
+            if spent > PROCESSOR_SECONDS:
+                raise SessionError(
+                    tr("{name} cannot be opened: reading its runs takes far too long.").format(name=path.name)
+                )
+            copies.append(copy)
     return manifest, tuple(copies)
 
 
@@ -227,25 +205,21 @@ def _check_run(path: Path, copy: Path, number: int) -> float:
     return time.thread_time() - begun
 
 
-def _pouring(
-    total: int, cancelled: Callable[[], bool], progress: Callable[[float], object]
-) -> Callable[[IO[bytes], IO[bytes]], None]:
-    """Return a function that copies the content of one of several files, with ``total`` bytes in all, to another.
+class _Pouring:
+    """Copying of the contents of several files, with ``total`` bytes in all. ``poll`` gets the finished fraction."""
 
-    It raises Cancelled if the operation was cancelled.
-    """
-    done = 0
+    def __init__(self, total: int, poll: Callable[[float], object]) -> None:
+        self._total, self._poll, self._done = max(total, 1), poll, 0
 
-    def pour(source: IO[bytes], target: IO[bytes]) -> None:
-        nonlocal done
+    def pour(self, source: IO[bytes], target: IO[bytes]) -> None:
         while piece := source.read(_PIECE):
-            if cancelled():
-                raise Cancelled(tr("The session was not completed; no part of it was kept."))
+            self.tell()
             target.write(piece)
-            done += len(piece)
-            progress(min(done / max(total, 1), 1.0))
+            self._done += len(piece)
+        self.tell()
 
-    return pour
+    def tell(self) -> None:
+        self._poll(min(self._done / self._total, 1.0))
 
 
 # -- the zip file ------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.runs import checks
-from grpo_core.runs.database import CHUNK, VERSION, explained, opened, transaction
+from grpo_core.runs.database import CHUNK, VERSION, RunConnection, explained, opened, transaction
 from grpo_core.runs.files import size_of
 from grpo_core.runs.meta import all_rows
 from grpo_core.runs.reader import RunReader
@@ -51,8 +51,8 @@ def verified(path: Path, poll: Callable[[int, int], None] = lambda done, count: 
     Raises:
         RunFileError: it cannot be opened at all.
     """
-    with RunReader.open(path) as reader, closing(opened(path)[0]) as connection:
-        parts = [_structure(path), *_updates(reader, poll)]
+    with RunReader.open(path) as reader, closing(opened(path)) as connection:
+        parts = [_structure(path, connection), *_updates(reader, poll)]
         with explained(path), transaction(connection, "DEFERRED"):
             rows = all_rows(connection)
             there = checks.covered(rows)
@@ -81,16 +81,15 @@ def verified(path: Path, poll: Callable[[int, int], None] = lambda done, count: 
     return parts
 
 
-def _structure(path: Path) -> Part:
-    connection, version = opened(path)
-    with closing(connection):
-        try:
-            with explained(path):
-                pages = connection.execute("PRAGMA page_count").fetchone()[0]
-                found = [str(row[0]) for row in connection.execute("PRAGMA quick_check(3)")]
-        except RunFileError as error:
-            return Part(what=tr("pages"), count=0, damaged=(str(error),))
-    if version > VERSION:
+def _structure(path: Path, connection: RunConnection) -> Part:
+    try:
+        with explained(path):
+            pages = connection.execute("PRAGMA page_count").fetchone()[0]
+            found = [str(row[0]) for row in connection.execute("PRAGMA quick_check(3)")]
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+    except RunFileError as error:
+        return Part(what=tr("pages"), count=0, damaged=(str(error),))
+    if connection.newer:
         said = tr("The file has format {version}. This program knows format {known} and cannot verify a newer one.")
         found.append(said.format(version=version, known=VERSION))
     return Part(what=tr("pages"), count=pages, damaged=tuple(said for said in found if said != "ok"))

@@ -140,7 +140,7 @@ class FileWatch:
             self._connection.backup(copy)
             copy.execute("PRAGMA journal_mode=DELETE")
             copy.execute("UPDATE meta SET value = 1 WHERE key = 'ended'")
-        opened(temporary)[0].close()  # raises if the file was damaged
+        opened(temporary).close()  # raises if the file was damaged
 
     def _is_ours(self) -> bool:
         """Return whether the file at the path is the same run despite another inode number (some network drives)."""
@@ -149,7 +149,7 @@ class FileWatch:
             with closing(connected(self._path, "immutable=1")) as alone:
                 if alone.execute("SELECT value FROM meta WHERE key = 'id'").fetchone() != (self._id,):
                     return False
-            with closing(opened(self._path)[0]) as other:
+            with closing(opened(self._path)) as other:
                 query = "SELECT (SELECT value FROM meta WHERE key = 'id'), (SELECT max(step) FROM step)"
                 return bool(other.execute(query).fetchone() == self._connection.execute(query).fetchone())
         return False

@@ -18,9 +18,9 @@ from grpo_core.record import Origin, Step
 from grpo_core.runs import series
 from grpo_core.runs.checks import note_checks
 from grpo_core.runs.creation import build
-from grpo_core.runs.database import VERSION, RunConnection, explained, opened, transaction
+from grpo_core.runs.database import RunConnection, explained, opened, transaction
 from grpo_core.runs.files import files_of, folded, lock, release, replacing, size_of
-from grpo_core.runs.layout import encoded
+from grpo_core.runs.layout import encoded, layout_id
 from grpo_core.runs.limits import why_full
 from grpo_core.runs.meta import RunMeta, all_rows, raise_needs
 from grpo_core.runs.reader import RunReader
@@ -45,16 +45,12 @@ class PendingUpdates:
         last: number of the last update that was added, whether or not it has been stored.
     """
 
-    def __init__(
-        self, *, last: int, layouts: Mapping[str, int], settings_id: int, settings: Settings, changes: int
-    ) -> None:
+    def __init__(self, *, last: int, settings_id: int, settings: Settings, changes: int) -> None:
         self.last = last
         self.changes = changes
-        self._layouts = dict(layouts)
         self._settings_id, self._settings = settings_id, settings
-        self._steps: list[tuple[int, int, int, int, bytes]] = []
+        self._steps: list[tuple[int, str, int, int, bytes]] = []
         self._scalars: list[tuple[int, bytes]] = []
-        self._new_layouts: list[tuple[int, str]] = []
         self._new_settings: list[tuple[int, str]] = []
         self._needs = set[str]()
 
@@ -77,32 +73,26 @@ class PendingUpdates:
         layout, record = encoded(step)
         row = series.scalars(step, scalars)
         crc = zlib.crc32(record)
-        self._steps.append((step.step, self._layout_id(layout), self._settings_of(step), crc, record))
+        self._steps.append((step.step, layout, self._settings_of(step), crc, record))
         self._scalars.append((step.step, row))
         self.last = step.step
 
     def store(self, sql: RunConnection) -> None:
         """Write all pending rows, within the caller's transaction."""
-        sql.executemany("INSERT INTO layout(id, fields) VALUES (?, ?)", self._new_layouts)
+        layouts = {layout: layout_id(sql, layout) for layout in dict.fromkeys(row[1] for row in self._steps)}
         sql.executemany("INSERT OR REPLACE INTO settings(id, json) VALUES (?, ?)", self._new_settings)
         if self._needs:
             raise_needs(sql, *self._needs)
-        if self._new_layouts or self._new_settings:
+        if self._new_settings or any(new for _, new in layouts.values()):
             note_checks(sql, "layout", "settings")
-        sql.executemany("INSERT INTO step(step, layout, settings, crc, record) VALUES (?, ?, ?, ?, ?)", self._steps)
+        rows = [(step, layouts[layout][0], *others) for step, layout, *others in self._steps]
+        sql.executemany("INSERT INTO step(step, layout, settings, crc, record) VALUES (?, ?, ?, ?, ?)", rows)
         series.append(sql, self._scalars)
 
     def clear(self) -> None:
         """Discard the rows after the transaction that stored them has succeeded."""
-        for waiting in (self._new_layouts, self._new_settings, self._steps, self._scalars, self._needs):
+        for waiting in (self._new_settings, self._steps, self._scalars, self._needs):
             waiting.clear()
-
-    def _layout_id(self, layout: str) -> int:
-        number = self._layouts.get(layout)
-        if number is None:
-            number = self._layouts[layout] = max(self._layouts.values(), default=0) + 1
-            self._new_layouts.append((number, layout))
-        return number
 
     def _settings_of(self, step: Step) -> int:
         if step.settings is not self._settings and step.settings != self._settings:
@@ -133,17 +123,13 @@ class RunWriter:
         self._connection = connection
         reader = RunReader(path, connection)
         self.meta: RunMeta = reader.meta
-        with explained(path):
-            if any(stretch.last > reader.last for stretch in reader.thinned):
-                raise RunFileError(
-                    tr("The run claims that more was thinned out than it contained; the file is damaged.")
-                )
-            layouts = {fields: number for number, fields in connection.execute("SELECT id, fields FROM layout")}
+        if any(stretch.last > reader.last for stretch in reader.thinned):
+            raise RunFileError(tr("The run claims that more was thinned out than it contained; the file is damaged."))
         self.committed = reader.last
         changes = reader.settings_changes()
         settings_id, settings = changes[-1]
         self._pending = PendingUpdates(
-            last=reader.last, layouts=layouts, settings_id=settings_id, settings=settings, changes=len(changes)
+            last=reader.last, settings_id=settings_id, settings=settings, changes=len(changes)
         )
         self._committed_at = time.monotonic()
         self.watch = FileWatch(path, connection, self.meta.id)
@@ -206,7 +192,7 @@ class RunWriter:
             RunFileError: it is being written elsewhere, read-only, from a newer version, damaged or not a run file.
         """
         path = Path(path)
-        opened(path)[0].close()  # report a missing or foreign file before a lock file appears next to it
+        opened(path).close()  # report a missing or foreign file before a lock file appears next to it
         file_lock = lock(path)
         try:
             return cls._opened(path, file_lock, limit)
@@ -216,9 +202,9 @@ class RunWriter:
 
     @classmethod
     def _opened(cls, path: Path, file_lock: BaseFileLock, limit: int) -> RunWriter:
-        connection, version = opened(path, writable=True)
+        connection = opened(path, writable=True)
         try:
-            if version > VERSION:
+            if connection.newer:
                 raise RunFileError(
                     tr(
                         "{name} was written by a newer version of GRPO Lab; it can be read here, but not continued."

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from grpo_core import __version__
-from grpo_core.errors import NotRecordedError, RunFileError
-from grpo_core.foreign.recording import Source
+from grpo_core.errors import RunFileError
+from grpo_core.foreign.recording import Source, or_why_not
 from grpo_core.record import Origin, Step
 from grpo_core.runs.checks import note_checks
 from grpo_core.runs.creation import build
@@ -84,7 +84,7 @@ def _written(
                 with transaction(connection):
                     for position in wanted[start : start + AT_ONCE]:
                         try:
-                            step, why_no_step = _step(source, position)
+                            step, why_no_step = or_why_not(source.step, position)
                             rest = _rest(source, position, with_losses=step is not None)
                         except RunFileError as error:
                             left_out.append(str(error))
@@ -112,22 +112,11 @@ def _written(
     return left_out
 
 
-def _step(source: Source, position: int) -> tuple[Step | None, str]:
-    try:
-        step = source.step(position)
-    except NotRecordedError as error:
-        return None, str(error)
-    return dataclasses.replace(step, tokens=step.tokens.astype(np.int32)), ""
-
-
 def _rest(source: Source, position: int, *, with_losses: bool) -> dict[str, Any]:
     """Return the parts of an update that are not arrays, including the trainer's losses if ``with_losses``."""
-    try:
-        table = converted.plain_table(source.completions(position))
-    except NotRecordedError:
-        table = None
+    table = or_why_not(source.completions, position)[0]
     reports = [(report.step, dict(report.numbers)) for report in source.reports(position)]
-    rest: dict[str, Any] = {"table": table, "reports": reports}
+    rest: dict[str, Any] = {"table": None if table is None else converted.plain_table(table), "reports": reports}
     if with_losses and source.has_losses:
         why_not = source.incomplete(position)
         losses = None if why_not else source.losses(position)
@@ -136,7 +125,8 @@ def _rest(source: Source, position: int, *, with_losses: bool) -> dict[str, Any]
 
 
 def _insert(connection: RunConnection, number: int, step: Step | None, rest: dict[str, Any]) -> None:
-    layout, record = packed({}) if step is None else encoded(step)
+    short = None if step is None else dataclasses.replace(step, tokens=step.tokens.astype(np.int32))
+    layout, record = packed({}) if short is None else encoded(short)
     connection.execute("INSERT OR IGNORE INTO layout(fields) VALUES (?)", (layout,))
     of_layout = connection.execute("SELECT id FROM layout WHERE fields = ?", (layout,)).fetchone()[0]
     connection.execute(

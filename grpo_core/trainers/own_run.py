@@ -73,9 +73,6 @@ class OwnRun(Source):
             reward_range=reward_range(step),
         )
 
-    def measured(self, position: int) -> tuple[Completions | None, Step | None]:
-        return self.completions(position), self.step(position)
-
     def reports(self, position: int) -> Sequence[Report]:
         step = self._step(position)
         norm = step.measurements.get("grad_norm")

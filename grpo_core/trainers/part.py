@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 def commands() -> tuple[Callable[[Callable[..., Any]], None], ...]:
-    from grpo_core.trainers.commands import examining, import_command, model_options, watch_command
+    from grpo_core.trainers.commands import examining, model_options, watch_command
 
     return (
         model_options.add_script_command,
-        import_command.add_command,
+        examining.add_import,
         examining.add_audit,
         examining.add_diagnose,
         examining.add_ask,
@@ -104,7 +104,7 @@ def requests() -> dict[str, Answer]:
 
 
 def packed() -> dict[str, type]:
-    from grpo_core.foreign.recording import Completions, Report, Texts
+    from grpo_core.foreign.recording import Completions, Report
     from grpo_core.foreign.trajectory import ToolCall, Trajectory, Turn
     from grpo_core.trainers.audit.put_right import Moved, PutRight
     from grpo_core.trainers.claims import advice, faults, findings, group_size, measured, put_right
@@ -137,7 +137,6 @@ def packed() -> dict[str, type]:
         "model": ModelFiles,
         "not looked at": NotLookedAt,
         "report": Report,
-        "texts": Texts,
         "tool call": ToolCall,
         "trajectory": Trajectory,
         "turn": Turn,

@@ -122,6 +122,6 @@ def check_source(name: str, path: Path) -> None:
 
 def _read_all(source: Source) -> None:
     for position in range(1, len(source) + 1):
-        for read_one in (source.completions, source.step, source.texts, source.measured, source.reports, source.stamp):
+        for read_one in (source.completions, source.step, source.measured, source.reports, source.stamp):
             with suppress(NotRecordedError):
                 packed(read_one(position))

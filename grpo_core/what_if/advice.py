@@ -8,7 +8,7 @@ from itertools import islice
 
 import numpy as np
 
-from grpo_core.claims.advice import LEAST, Trial, Tried
+from grpo_core.claims.advice import Trial, Tried
 from grpo_core.config import Settings
 from grpo_core.errors import NonFiniteError, SettingsError
 from grpo_core.learners import learner
@@ -45,33 +45,21 @@ def _slower(settings: Settings) -> dict[str, object]:
     return {"optimizer.learning_rate": settings.optimizer.learning_rate / 4}
 
 
-def _fewer(settings: Settings) -> dict[str, object]:
-    return {"learner.mu": max(settings.learner.mu // 2, 1)}
-
-
 def _wider(settings: Settings) -> dict[str, object]:
     o = settings.objective
     return {"objective.clip_low": min(2 * o.clip_low, 1.0), "objective.clip_high": 2 * o.clip_high}
 
 
-def _held(settings: Settings) -> dict[str, object]:
-    return {"objective.beta": 4 * settings.objective.beta or 0.1}
-
-
-def _opened(settings: Settings) -> dict[str, object]:
-    return {"objective.entropy_bonus": settings.objective.entropy_bonus + 0.1}
-
-
-def _larger(settings: Settings) -> dict[str, object]:
-    return {"learner.group_size": 2 * settings.learner.group_size}
-
-
 FINDINGS: dict[str, Finding] = {
-    "clip_fraction": Finding(limit=MOST, changes=(_slower, _fewer, _wider)),
-    "kl": Finding(limit=FAR, changes=(_held, _slower)),
+    "clip_fraction": Finding(
+        limit=MOST, changes=(_slower, lambda s: {"learner.mu": max(s.learner.mu // 2, 1)}, _wider)
+    ),
+    "kl": Finding(limit=FAR, changes=(lambda s: {"objective.beta": 4 * s.objective.beta or 0.1}, _slower)),
     "grad_norm": Finding(limit=HUGE, changes=(_slower,)),
-    "entropy": Finding(limit=CERTAIN, low=True, changes=(_opened,)),
-    "dead_groups": Finding(limit=0.5, changes=(_larger,)),
+    "entropy": Finding(
+        limit=CERTAIN, low=True, changes=(lambda s: {"objective.entropy_bonus": s.objective.entropy_bonus + 0.1},)
+    ),
+    "dead_groups": Finding(limit=0.5, changes=(lambda s: {"learner.group_size": 2 * s.learner.group_size},)),
 }
 """Findings whose advice can be tried, by metric."""
 
@@ -121,25 +109,11 @@ def trials(step: Step, before: Step | None, name: str, *, poll: Poll = lambda: N
             )
 
 
-def of_trial(trial: Trial) -> Tried | None:
-    """Return the claim that the change had an effect. None if it had none."""
-    if not trial.effect >= LEAST:
-        return None
-    return Tried(
-        setting=trial.setting,
-        measure=trial.measure,
-        kept=float(trial.kept.mean()),
-        changed=float(trial.changed.mean()),
-        updates=len(trial.kept),
-        share=trial.share,
-    )
-
-
 def tried(step: Step, before: Step | None, *, poll: Poll = lambda: None) -> Iterator[tuple[str, str]]:
     """Yield an unhealthy metric of a bandit's update and a sentence, for each change that had an effect on it."""
     with np.errstate(over="ignore", invalid="ignore"):
         for name in found(step):
-            claims = map(of_trial, trials(step, before, name, poll=poll))
+            claims = map(Tried.found_in, trials(step, before, name, poll=poll))
             yield from ((name, claim.words()) for claim in claims if claim is not None)
 
 

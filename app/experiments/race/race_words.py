@@ -90,7 +90,7 @@ def of_differences(results: RaceResults) -> list[str]:
     leader = spoken(results.ranked()[0][0])
     lines = []
     for name, gap in results.behind.items():
-        by, low, high = written(gap.by, gap.low, gap.high)
+        by, low, high = written(*gap.numbers.values())
         pattern = (
             tr("{leader} and {name}: level, {by} [{low}, {high}]")
             if gap.level

@@ -116,8 +116,7 @@ class RaceResults(ExperimentResults):
     @cached_property
     def behind(self) -> dict[str, Difference]:
         """Name of each other algorithm -> its distance from the leader of a complete race."""
-        data = self.trained
-        return data.against(data.ranked()[0][0])
+        return self.trained.behind
 
     def coinciding(self) -> list[list[str]]:
         """Return groups of algorithms whose runs are identical up to rounding, seed by seed and update by update."""

@@ -10,8 +10,8 @@ from PySide6.QtGui import QKeyEvent, QMouseEvent
 from app.experiments.sweep.plan import GridAxis
 from app.experiments.sweep.results import row_line
 from app.plotting.axis import Scale
+from app.plotting.chart import CLICK
 from app.plotting.line_chart import LineChart
-from app.plotting.plot import CLICK
 
 ENDS = (Qt.Key.Key_Home, Qt.Key.Key_End)
 FINE = 0.1

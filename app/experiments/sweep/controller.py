@@ -158,9 +158,7 @@ class SweepSelection(QObject):
         self._computing: PlaceRuns | None = None
         self._kept: OrderedDict[PlaceRuns, Ensemble] = OrderedDict()
         self._each, self._began = 0.0, 0.0
-        self._runner = Runner(self)
-        self._runner.arrived.connect(self._on_arrived)
-        self._runner.ended.connect(self._on_ended)
+        self._runner = Runner(self, self._on_arrived, self._on_ended)
 
     @property
     def behind(self) -> bool:

@@ -43,9 +43,7 @@ class RunsPanel(Panel):
         self.cards: list[RunCard] = []
         self._folder: Path | None = None
         self._in_front = False
-        self._runner = Runner(self)
-        self._runner.arrived.connect(self._on_read)
-        self._runner.ended.connect(self._on_read_ended)
+        self._runner = Runner(self, self._on_read, self._on_read_ended)
         self.column = down(spacing=8)
         self.none = Label(NO_RUNS, name="muted", wraps=True)
         own, examples = (Label(title, name="section") for title in (tr("Your last runs"), tr("Recorded examples")))

@@ -59,9 +59,7 @@ class WhatIfPanel(Panel):
         self._further: int | None = None
         self._computing: tuple[object, ...] = ()
         self._refused: tuple[tuple[object, ...], str] = (), ""
-        self._runner = Runner(self)
-        self._runner.arrived.connect(self.question.keep_picture)
-        self._runner.ended.connect(self._on_ended)
+        self._runner = Runner(self, self.question.keep_picture, self._on_ended)
         self._shared = 0.0, ""
         self._arranged = "beside"
         self.header = WhatIfHeader()

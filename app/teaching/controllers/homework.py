@@ -11,7 +11,8 @@ from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLineEdit, QPlainTextEdit, QWidget
 
 from app.boxes import down
-from app.export.process import ExportProcess
+from app.export.process import exporting
+from app.jobs.runner import CANCELLED, Runner
 from app.messages.message import Severity
 from app.settings.files import write_or_say
 from app.teaching.controllers.lessons import CSV, LessonController
@@ -39,7 +40,9 @@ class HomeworkController(QObject):
         super().__init__(parent)
         self._window, self._exports, self._lessons = program.window, program.exports, lessons
         self._name = ""
-        self._process: ExportProcess | None = None
+        self._runner = Runner(self, tr("The work on the file was stopped by an unexpected error."))
+        self._runner.arrived.connect(self._on_arrived)
+        self._runner.ended.connect(self._on_ended)
 
     def connect_panel(self, panel: Any) -> None:
         """Connect a panel that has just been created: that of the lessons, or that of a class's homework."""
@@ -96,21 +99,14 @@ class HomeworkController(QObject):
         return panel
 
     def close(self) -> None:
-        """Stop reading, because the program closes or another folder is read."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.close()
-            process.deleteLater()
+        """Stop reading, because the program closes."""
+        self._runner.close()
 
     def _read(self, panel: HomeworkPanel, folder: Path, out: Path | None = None) -> None:
         """Read ``folder`` in a separate process, which also writes the table to ``out`` if given."""
-        self.close()
         if out is None:
             panel.begin(folder)
-        process = self._process = ExportProcess("homework", [str(folder), "" if out is None else str(out)], self)
-        process.gave.connect(self._on_given)
-        process.failed.connect(self._on_failed)
-        process.start()
+        self._runner.start(exporting("homework", str(folder), "" if out is None else str(out)))
 
     @Slot()
     def _ask_table(self) -> None:
@@ -122,12 +118,13 @@ class HomeworkController(QObject):
             self._read(panel, panel.folder, target)
 
     @Slot(object)
-    def _on_given(self, result: dict[str, Any]) -> None:
-        self._window.panels.of(HOMEWORK).show_result(result["table"], result["tallies"], result["wrong"])
+    def _on_arrived(self, result: dict[str, Any] | int) -> None:
+        if isinstance(result, dict):
+            self._window.panels.of(HOMEWORK).show_result(result["table"], result["tallies"], result["wrong"])
 
     @Slot(str)
-    def _on_failed(self, sentence: str) -> None:
-        if sentence:
+    def _on_ended(self, sentence: str) -> None:
+        if sentence not in ("", CANCELLED):
             self._window.panels.of(HOMEWORK).show_failure(sentence)
 
 

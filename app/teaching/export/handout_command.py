@@ -48,8 +48,8 @@ def write_papers(lessons: Sequence[Lesson], pages: Path | None, answers: Path | 
     Raises:
         GrpoError: a step cannot be computed, or a file cannot be written; the message says why.
     """
-    from app.export import files
     from app.export.stage import application
+    from app.settings import files
     from app.teaching.export import handout
     from app.teaching.export.lesson_stage import walked_answers
 

@@ -53,7 +53,7 @@ def answer_homework(folder: str, out: str, *, poll: Callable[[], None]) -> Itera
         poll: called regularly.
     """
     draw_offscreen()
-    from app.export.files import write
+    from app.settings.files import write
 
     collected = Collected()
     for row in collect(Path(folder), checker(poll)):
@@ -71,7 +71,7 @@ def answer_homework(folder: str, out: str, *, poll: Callable[[], None]) -> Itera
 def _collect(arguments: Sequence[str]) -> None:
     options = command_parser().parse_args(arguments)
     draw_offscreen()
-    from app.export.files import write
+    from app.settings.files import write
 
     refuse_existing([options.out], options.force)
     collected = Collected()

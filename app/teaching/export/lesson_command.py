@@ -29,8 +29,8 @@ main = command(_run)
 
 def _new(options: argparse.Namespace) -> int:
     """Write a working lesson as a starting point for a new one."""
-    from app.export.files import write
     from app.panel_registry import lesson_panels
+    from app.settings.files import write
     from app.settings.paths import find_paths
     from app.teaching.lessons.catalogue import is_lesson_file, own_lessons, template
 
@@ -76,7 +76,7 @@ def _check(options: argparse.Namespace) -> int:
 
 def _gift(options: argparse.Namespace) -> int:
     """Write the questions of lessons, with the answers of their runs, as a file that Moodle can import (GIFT)."""
-    from app.export.files import write
+    from app.settings.files import write
 
     refuse_existing([options.out], options.force)
     draw_offscreen()

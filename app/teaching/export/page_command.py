@@ -28,8 +28,8 @@ def write(arguments: Sequence[str]) -> None:
     if options.out.suffix.lower() not in ENDINGS:
         raise GrpoError(f"A page is HTML; end the name of {options.out.name} in .html.")
     draw_offscreen()
-    from app.export import files
     from app.export.stage import application
+    from app.settings import files
 
     refuse_existing([options.out], options.force)
     with application():

@@ -8,7 +8,8 @@ from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QDialog, QPlainTextEdit, QProgressBar, QPushButton, QWidget
 
 from app.boxes import across, down
-from app.export.process import ExportProcess
+from app.export.process import exporting
+from app.jobs.runner import CANCELLED, Runner
 from app.teaching.export.lesson_check import SEEDS
 from app.theme.labels import Label
 from grpo_core.teaching.lessons import Lesson
@@ -40,55 +41,43 @@ class RehearsalWindow(QDialog):
         self.end.clicked.connect(self._on_end)
         row = across((self.bar, 1), self.end)
         down(self.status, (self.report, 1), row, on=self)
-        self._process: ExportProcess | None = None
+        self._runner = Runner(self)
+        self._runner.arrived.connect(self._on_arrived)
+        self._runner.ended.connect(self._on_ended)
 
     def start(self, called: str) -> None:
         """Start the rehearsal. ``called`` is the lesson's id, or its file."""
-        process = self._process = ExportProcess("rehearsal", [called], self)
-        process.gave.connect(self._on_given)
-        process.wrote.connect(self.bar.setValue)
-        process.done.connect(self._on_done)
-        process.failed.connect(self._on_failed)
-        process.start()
+        self._runner.start(exporting("rehearsal", called))
 
     @property
     def busy(self) -> bool:
-        return self._process is not None
+        return self._runner.busy
 
     def done(self, result: int) -> None:
-        self._finish()
+        self._runner.close()
         super().done(result)
 
-    def _finish(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.close()
-            self.end.setText(tr("Close"))
-            self.bar.hide()
-
     @Slot(object)
-    def _on_given(self, report: dict[str, Any]) -> None:
+    def _on_arrived(self, result: dict[str, Any] | int) -> None:
+        if isinstance(result, int):
+            self.bar.setValue(result)
+            return
         self._steps += 1
-        self._faults += report["faults"]
-        self.report.appendPlainText("\n".join(report["lines"]))
-
-    @Slot()
-    def _on_done(self) -> None:
-        self._finish()
-        self.status.setText(
-            plural(
-                "{steps} step rehearsed. Faults: {faults}.", "{steps} steps rehearsed. Faults: {faults}.", self._steps
-            ).format(steps=self._steps, faults=self._faults or tr("none", "faults"))
-        )
+        self._faults += result["faults"]
+        self.report.appendPlainText("\n".join(result["lines"]))
 
     @Slot(str)
-    def _on_failed(self, sentence: str) -> None:
-        self._finish()
-        self.status.setText(sentence or tr("The rehearsal was stopped."))
+    def _on_ended(self, why: str) -> None:
+        self.end.setText(tr("Close"))
+        self.bar.hide()
+        rehearsed = plural(
+            "{steps} step rehearsed. Faults: {faults}.", "{steps} steps rehearsed. Faults: {faults}.", self._steps
+        ).format(steps=self._steps, faults=self._faults or tr("none", "faults"))
+        self.status.setText(tr("The rehearsal was stopped.") if why == CANCELLED else why or rehearsed)
 
     @Slot()
     def _on_end(self) -> None:
         if self.busy:
-            self._on_failed("")
+            self._runner.cancel()
         else:
             self.close()

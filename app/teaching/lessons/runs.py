@@ -7,20 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from app.examples import example
 from app.training.controller import Controller
-from app.workspace.cursor import Cursor, Selection
 from app.workspace.player import Player
 from app.workspace.run_handle import RunHandle
 from app.workspace.run_manager import RunManager
+from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
-from grpo_core.explain import Quantity
 from grpo_core.runs import library
 from grpo_core.text import tr
 
@@ -32,7 +30,7 @@ class LessonRuns:
     """The runs of a lesson, one for each set of settings in its steps, and the state to which the user returns.
 
     Attributes:
-        saved: the user's state; None between lessons.
+        saved: the view before the lesson was opened, to which the user returns; None between lessons.
         switching: whether the lesson itself is currently showing or removing a run.
     """
 
@@ -46,7 +44,7 @@ class LessonRuns:
     ) -> None:
         self._workspace, self._run_manager, self._controller, self._player = workspace, run_manager, controller, player
         self.layout = layout
-        self.saved: SavedState | None = None
+        self.saved: View | None = None
         self._runs: dict[Settings, RunHandle] = {}
         self._count = 0
         self._waiting: list[Path] = []
@@ -112,7 +110,7 @@ class LessonRuns:
 
     def arrive(self) -> None:
         """Save the user's state, pause playback, and clear the user's breakpoints."""
-        self.saved = SavedState.of(self._workspace)
+        self.saved = self._workspace.view
         self._player.pause()
         self._controller.set_breakpoints(())  # the user's breakpoints apply only to the user's runs
 
@@ -120,8 +118,18 @@ class LessonRuns:
         """Restore the user's run, cursor and settings, and everything else."""
         if self.saved is not None:
             self.switching = True
-            self.saved.restore(self._workspace, self._run_manager)
+            self._restore(self.saved)
         self.go()
+
+    def _restore(self, saved: View) -> None:
+        """Restore what was shown, while nothing is training, unless the run has been closed in the meantime."""
+        workspace = self._workspace
+        if saved.run in workspace.runs:
+            self._run_manager.show(saved.run)
+            workspace.editing.put(saved.wanted)
+            workspace.following, workspace.selection = saved.following, saved.selection
+            workspace.quantity, workspace.cursor = saved.quantity, saved.cursor
+            workspace.request_frame()
 
     def go(self, keep: RunHandle | None = None) -> None:
         """Close the lesson's runs except ``keep``, delete their files, and restore breakpoints and docks."""
@@ -157,44 +165,6 @@ class LessonRuns:
                 if path.exists():
                     library.remove(path)
                 self._waiting.remove(path)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SavedState:
-    """State of the window before a lesson was opened.
-
-    Attributes:
-        wanted: the settings in the controls, including changes that need a new run.
-    """
-
-    run: RunHandle
-    wanted: Settings
-    cursor: Cursor
-    following: bool
-    selection: Selection
-    quantity: Quantity | None
-
-    @classmethod
-    def of(cls, workspace: Workspace) -> SavedState:
-        assert workspace.run is not None
-        return cls(
-            run=workspace.run,
-            wanted=workspace.editing.wanted,
-            cursor=workspace.cursor,
-            following=workspace.following,
-            selection=workspace.selection,
-            quantity=workspace.quantity,
-        )
-
-    def restore(self, workspace: Workspace, run_manager: RunManager) -> None:
-        """Restore the state, while nothing is training, unless the run has been closed in the meantime."""
-        if self.run not in workspace.runs:
-            return
-        run_manager.show(self.run)
-        workspace.editing.put(self.wanted)
-        workspace.following, workspace.selection, workspace.quantity = self.following, self.selection, self.quantity
-        workspace.cursor = self.cursor
-        workspace.request_frame()
 
 
 class LessonDocks(Protocol):

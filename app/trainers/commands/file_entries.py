@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from app.commands.command import EXPORT, FILE, Command
-from app.commands.conditions import Conditions
-from app.commands.targets import CommandTargets
+from app.commands.targets import CommandTargets, Conditions
 from app.trainers.controllers.model_folders import ModelFolders
 from grpo_core.errors import SettingsError
 from grpo_core.shipped import shipped_model

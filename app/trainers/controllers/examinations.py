@@ -70,7 +70,7 @@ class Examinations(QObject):
         else:
             left = math.inf
         if left <= 0:
-            examination.start(run.id, run.path, run.head, run.source.columns)
+            examination.examine(run.id, run.path, run.head, run.source.columns)
         elif left < math.inf:
             self._again.start(math.ceil(1000 * left))
 
@@ -88,7 +88,8 @@ class Examinations(QObject):
         return problems(examined)
 
     @Slot(str)
-    def _on_ended(self, run: str) -> None:
+    def _on_ended(self, why_not: str) -> None:
+        run = self._examination.run
         if self._workspace.run is None or self._workspace.run.id != run:
             self._examine()  # another run was opened in the meantime
             return

@@ -95,10 +95,14 @@ class ModelFolders(FileTasks):
 
     def take_up(self, folder: Path) -> None:
         """Continue from the checkpoint in ``folder`` in a new run, or report why that is impossible."""
-        path = library.new_path(self._program.run_manager.folder, folder.name)
+        runs, path = self._program.runs, library.new_path(self._program.run_manager.folder, folder.name)
         title = tr("Loading {name}").format(name=folder.name)
-        opened = partial(self._program.runs.open_own, path)
-        self._program.run_files.create(title, lambda poll: take_up(folder, path), opened)
+
+        def open_it(sentence: str) -> None:
+            self._program.messages.say(sentence, Severity.INFO)
+            runs.open_own(path)
+
+        runs.when_idle(partial(runs.start, title, lambda poll: take_up(folder, path), open_it))
 
     def ask_trl_script(self) -> None:
         suggestion = str(Path.home() / "train.py")

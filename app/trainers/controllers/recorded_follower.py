@@ -35,7 +35,6 @@ WORTH_SAYING = 1_000
 
 Rows = tuple[int, list[dict[str, float]]]
 """The number of updates before the first of some consecutive updates, and the numbers of each of these by name."""
-Make = Callable[[Poll], Iterator[Rows]]
 Found: TypeAlias = tuple[int, Source | None, bool]
 """Result of :func:`grpo_core.foreign.formats.refreshed`."""
 
@@ -72,11 +71,8 @@ class RecordedFollower(QObject):
         self._stamp: int | None = None
         self._planned = self._done = 0
         self._stopped = False
-        self._runner, self._looks = Runner(self), Runner(self)
-        self._runner.arrived.connect(self._on_rows)
-        self._runner.ended.connect(self._on_computed)
-        self._looks.arrived.connect(self._on_looked)
-        self._looks.ended.connect(self._on_look_ended)
+        self._runner = Runner(self, self._on_rows, self._on_computed)
+        self._looks = Runner(self, self._on_looked, self._on_look_ended)
         self._timer = Timer(self, self.look, SOON_MS)
 
     @property
@@ -102,11 +98,9 @@ class RecordedFollower(QObject):
             return
         source = copy.copy(self.run.source)
         self._planned, self._done = end - start, 0
-        if end - start <= IN_THREAD and not self.run.large:
-            make = partial(_in_thread, source, start, end)
-        else:
-            make = partial(_in_process, self._readers, source, stretches(start, end))
-        self._runner.start(partial(_kept, self._cache, source, start, make))
+        in_thread = end - start <= IN_THREAD and not self.run.large
+        readers = None if in_thread else self._readers
+        self._runner.start(partial(_computed, source, stretches(start, end), readers, self._cache))
 
     @Slot(object)
     def _on_rows(self, some: Rows) -> None:
@@ -169,32 +163,31 @@ def stretches(start: int, end: int) -> list[tuple[int, int]]:
     return [(start, start + FIRST), (end - LAST, end), (start + FIRST, end - LAST)]
 
 
-def _in_thread(source: Source, start: int, end: int, poll: Poll) -> Iterator[Rows]:
-    from grpo_core.trainers.recorded_jobs import batches  # audit and diagnosis, 40 ms of the start
+def _computed(
+    source: Source, stretches: Sequence[tuple[int, int]], readers: Readers | None, cache: SeriesCache, poll: Poll
+) -> Iterator[Rows]:
+    """Yield the numbers of updates, from a process of ``readers``, or computed here if that is None.
 
-    for rows in batches(source, start, end, poll):
-        yield start, rows
-        start += len(rows)
-
-
-def _in_process(readers: Readers, source: Source, stretches: Sequence[tuple[int, int]], poll: Poll) -> Iterator[Rows]:
-    for start, end in stretches:
-        for rows in readers.results("recorded_series", source.path, start, end, source.columns, poll=poll):
-            yield start, rows
-            start += len(rows)
-
-
-def _kept(cache: SeriesCache, source: Source, start: int, make: Make, poll: Poll) -> Iterator[Rows]:
-    """Yield the results of ``make``. Partial results are written to the cache, even if the rest is cancelled."""
+    Partial results are written to the cache, even if the rest is cancelled.
+    """
     known: dict[int, dict[str, float]] = {}
+    start = stretches[0][0]
     try:
-        for first, some in make(poll):
-            known |= enumerate(some, first)
-            yield first, some
+        for first, end in stretches:
+            if readers is None:
+                from grpo_core.trainers.recorded_jobs import batches  # audit and diagnosis, 40 ms of the start
+
+                made = batches(source, first, end, poll)
+            else:
+                made = readers.results("recorded_series", source.path, first, end, source.columns, poll=poll)
+            for rows in made:
+                known |= enumerate(rows, first)
+                yield first, rows
+                first += len(rows)
     finally:
-        rows = [known[n] for n in itertools.takewhile(known.__contains__, itertools.count(start))]
-        if len(rows) >= LEAST_KEPT:
-            cache.extend(source, start, rows)
+        whole = [known[n] for n in itertools.takewhile(known.__contains__, itertools.count(start))]
+        if len(whole) >= LEAST_KEPT:
+            cache.extend(source, start, whole)
 
 
 def _looked(source: Source, stamp: int | None, poll: Poll) -> Iterator[Found]:

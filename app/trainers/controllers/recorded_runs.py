@@ -52,7 +52,8 @@ class RecordedRuns(QObject):
         self._messages, self._preferences = program.messages, program.preferences
         self._tasks = FileTasks(self._messages, READING, self, abandon=True)
         self.followers: dict[str, RecordedFollower] = {}
-        self._approach = self._workspace.prepare_in_thread()
+        self._approach = self._workspace.approach
+        self._approach.waits = True
         self._approach.changed.connect(self._on_approach)
         self._patience = Timer(self, self._say_preparing, PATIENCE_MS)
         self._run_manager.runs_changed.connect(self._on_runs)

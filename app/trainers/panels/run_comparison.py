@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from PySide6.QtCore import Qt, Slot
@@ -31,34 +31,21 @@ PARTS_AT = 1e-6
 """Maximum relative difference at which two runs count as equal."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Choice:
-    """A quantity that can be selected.
-
-    Attributes:
-        names: names of the series for this quantity, this program's first.
-    """
-
-    title: str
-    names: tuple[str, ...]
-
-
-def choices(run: RecordedRun) -> list[Choice]:
-    """Return the recorded quantities of a run.
+def choices(run: RecordedRun) -> dict[str, tuple[str, ...]]:
+    """Return the recorded quantities of a run: title -> names of its series, this program's first.
 
     This program's quantities come first, paired with the trainer's, followed by those that only the trainer reports.
     """
     known = [name for name, series in run.series.items() if np.isfinite(series.values).any()]
-    found, taken = [], set[str]()
+    found: dict[str, tuple[str, ...]] = {}
     for name, rule in OURS.items():
         beside = logged_as(name, known)
         mine = [] if name not in known or any(_same(run, name, other) for other in beside) else [name]
-        names = (*mine, *beside)
-        if names:
-            found.append(Choice(title=rule.title, names=names))
-            taken |= set(names)
+        if mine or beside:
+            found[rule.title] = (*mine, *beside)
+    taken = {name for names in found.values() for name in names}
     rest = sorted(name for name in known if name.startswith(TRAINER) and name not in taken)
-    return [*found, *(Choice(title=metric(name).title, names=(name,)) for name in rest)]
+    return found | {metric(name).title: (name,) for name in rest}
 
 
 def _same(run: RecordedRun, name: str, other: str) -> bool:
@@ -68,17 +55,17 @@ def _same(run: RecordedRun, name: str, other: str) -> bool:
     )
 
 
-def picture(run: RecordedRun, other: RecordedRun | None, choice: Choice) -> LinePicture:
-    """Return a chart of a quantity over the trainer's steps, with the lines of ``other`` behind those of ``run``."""
-    lines = [line for name in choice.names if (line := _line(run, name, "")) is not None]
+def picture(run: RecordedRun, other: RecordedRun | None, names: Sequence[str]) -> LinePicture:
+    """Return a chart of series over the trainer's steps, with the lines of ``other`` behind those of ``run``."""
+    lines = [line for name in names if (line := _line(run, name, "")) is not None]
     if other is not None:
-        lines += [line for name in choice.names if (line := _line(other, name, other.title)) is not None]
-    first = metric(choice.names[0])
+        lines += [line for name in names if (line := _line(other, name, other.title)) is not None]
+    first = metric(names[0])
     return LinePicture(
         x=Scale(label=tr("step"), whole=True),
         y=Scale(unit=first.unit, low=first.low, high=first.high),
         lines=tuple(lines),
-        subject=choice,
+        subject=names,
     )
 
 
@@ -163,7 +150,7 @@ class RunComparisonPanel(Panel):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self._choices: list[Choice] = []
+        self._choices: dict[str, tuple[str, ...]] = {}
         self._others: list[RecordedRun] = []
         self._title, self._beside = "", ""
         self.quantity, self.beside = CalmBox(), CalmBox()
@@ -193,21 +180,21 @@ class RunComparisonPanel(Panel):
     def draw(self, view: View) -> None:
         run = view.run
         self._others = [one for one in self.workspace.runs if isinstance(one, RecordedRun) and one is not run]
-        self._choices = choices(run) if isinstance(run, RecordedRun) else []
+        self._choices = choices(run) if isinstance(run, RecordedRun) else {}
         for widget in (self.quantity, self.beside, self.split):
             widget.setVisible(bool(self._choices))
         if not isinstance(run, RecordedRun) or not self._choices:
             self.sentence.setText(NOT_RECORDED)
             self.sentence.show()
             return
-        titles = [choice.title for choice in self._choices]
+        titles = list(self._choices)
         at = titles.index(self._title) if self._title in titles else 0
         fill(self.quantity, titles, at)
         other = next((one for one in self._others if one.id == self._beside), None)
         names = [tr("No second run"), *(tr("With {title}").format(title=one.title) for one in self._others)]
         fill(self.beside, names, 0 if other is None else 1 + self._others.index(other))
         self.twin.set_look(view.theme, view.scale)
-        self.chart.show_picture(picture(run, other, self._choices[at]))
+        self.chart.show_picture(picture(run, other, self._choices[titles[at]]))
         self.chart.set_cursor(float(run.label(view.cursor.step)))
         self.settings.set_look(view.theme, view.scale)
         self.settings.setVisible(other is not None)
@@ -228,7 +215,7 @@ class RunComparisonPanel(Panel):
 
     @Slot(int)
     def _on_quantity(self, index: int) -> None:
-        self._title = self._choices[index].title
+        self._title = list(self._choices)[index]
         self.redraw()
 
     @Slot(int)

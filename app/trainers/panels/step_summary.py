@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 from PySide6.QtCore import Signal, Slot
@@ -45,23 +47,26 @@ TOKENS = (
 )  # fmt: skip # table, one row per line
 
 
+T = TypeVar("T")
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Summary:
-    """The groups of an update.
+class Summary(Generic[T]):
+    """The content of a table.
 
     Attributes:
-        groups: those without a signal first.
-        groups_sentence: a sentence on how many groups have no signal.
-        group_rows: rows with the columns of :data:`GROUPS`.
+        found: what its rows stand for.
+        sentence: a sentence on all of it.
+        rows: its cells.
     """
 
-    groups: tuple[Group, ...]
-    groups_sentence: str
-    group_rows: list[list[object]]
+    found: T
+    sentence: str
+    rows: list[list[object]]
 
 
-def summary_of(view: View) -> Summary | None:
-    """Return the groups of the update shown, or None if no groups are recorded.
+def summary_of(view: View) -> Summary[Sequence[Group]] | None:
+    """Return the groups of the update shown, those without a signal first, or None if no groups are recorded.
 
     Raises:
         RunFileError: a recorded run cannot be read.
@@ -89,7 +94,7 @@ def summary_of(view: View) -> Summary | None:
         ]
         for one in groups
     ]
-    return Summary(groups=tuple(groups), groups_sentence=of_groups(groups).words(), group_rows=rows)
+    return Summary(found=groups, sentence=of_groups(groups).words(), rows=rows)
 
 
 def _ends(group: Group) -> str:
@@ -104,22 +109,7 @@ def _short(reward: float) -> str:
     return shown(reward, 0 if reward.is_integer() else 3)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class TokenSummary:
-    """The leading tokens of a pass.
-
-    Attributes:
-        found: their positions and contributions.
-        sentence: a sentence on their share of the total.
-        rows: rows with the columns of :data:`TOKENS`.
-    """
-
-    found: Leading
-    sentence: str
-    rows: list[list[object]]
-
-
-def tokens_of(view: StepView, name: str) -> TokenSummary | None:
+def tokens_of(view: StepView, name: str) -> Summary[Leading] | None:
     """Return the tokens of the pass shown that contribute most to ``name``, or None if the record lacks it.
 
     ``name`` is a key of :data:`~grpo_core.leading.CONTRIBUTIONS`.
@@ -137,7 +127,7 @@ def tokens_of(view: StepView, name: str) -> TokenSummary | None:
         number = int(step.tokens[row, token])
         text = words[number] if 0 <= number < len(words) else "?"
         rows.append([int(row) + 1, int(token) + 1, float(value), f"{share:.1%}", text])
-    return TokenSummary(found=found, sentence=of_leading(name, found).words(), rows=rows)
+    return Summary(found=found, sentence=of_leading(name, found).words(), rows=rows)
 
 
 NONE_YET = tr("The groups of an update and its leading tokens appear here. Press Step to compute one.")
@@ -165,8 +155,8 @@ class StepSummaryPanel(Panel):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self._key: tuple[object, ...] = ()
-        self._summary: Summary | None = None
-        self._tokens: TokenSummary | None = None
+        self._groups: Summary[Sequence[Group]] | None = None
+        self._tokens: Summary[Leading] | None = None
         self._unreadable = ""
         self.groups_sentence, self.tokens_sentence = Paragraph(), Paragraph()
         self.groups = TableTwin(GROUPS, tr("Groups; Return shows the first completion"))
@@ -211,15 +201,15 @@ class StepSummaryPanel(Panel):
         if key != self._key:
             self._key = key
             self._read(view)
-        self._stack.setCurrentIndex(0 if self._summary is not None else 1)
+        self._stack.setCurrentIndex(0 if self._groups is not None else 1)
         self.empty.setText(self._unreadable or (NONE_RECORDED if view.run.is_recorded else NONE_YET))
-        if self._summary is None:
+        if self._groups is None:
             return
         for table in (self.groups, self.tokens):
             table.set_look(view.theme, view.scale)
-        self.groups_sentence.setText(self._summary.groups_sentence)
-        self.groups.set_rows(self._summary.group_rows)
-        self.groups.set_summary(self._summary.groups_sentence)
+        self.groups_sentence.setText(self._groups.sentence)
+        self.groups.set_rows(self._groups.rows)
+        self.groups.set_summary(self._groups.sentence)
         self.tokens.set_rows([] if self._tokens is None else self._tokens.rows)
         self.tokens.setVisible(self._tokens is not None and bool(self._tokens.rows))
         said = self._unreadable if self._tokens is None else self._tokens.sentence
@@ -232,9 +222,9 @@ class StepSummaryPanel(Panel):
     def _read(self, view: View) -> None:
         self._tokens, self._unreadable = None, ""
         try:
-            self._summary = summary_of(view)
+            self._groups = summary_of(view)
         except RunFileError as error:
-            self._summary, self._unreadable = None, str(error)
+            self._groups, self._unreadable = None, str(error)
             return
         try:
             self._tokens = tokens_of(view.step, str(self.by.currentData()))
@@ -246,7 +236,7 @@ class StepSummaryPanel(Panel):
 
     def _mark(self, view: View) -> None:
         row, token = view.selection.row, view.selection.token
-        groups = () if self._summary is None else self._summary.groups
+        groups = () if self._groups is None else self._groups.found
         self.groups.select_row(next((n for n, one in enumerate(groups) if row is not None and row in one.rows), None))
         found = None if self._tokens is None else self._tokens.found
         places = [] if found is None else [*zip(found.rows.tolist(), found.tokens.tolist(), strict=True)]
@@ -263,17 +253,17 @@ class StepSummaryPanel(Panel):
         self._fit()
 
     def summary(self, view: View) -> str:
-        if self._summary is None:
+        if self._groups is None:
             return self.empty.text()
-        return f"{self._summary.groups_sentence} {self.tokens_sentence.text()}".strip()
+        return f"{self._groups.sentence} {self.tokens_sentence.text()}".strip()
 
     # -- input -------------------------------------------------------------------------------------------------------
 
     @Slot(int)
     @Slot(int, str)
     def _on_group(self, place: int, key: str = "") -> None:
-        if self._summary is not None and 0 <= place < len(self._summary.groups):
-            self.workspace.select_token(int(self._summary.groups[place].rows[0]), 0)
+        if self._groups is not None and 0 <= place < len(self._groups.found):
+            self.workspace.select_token(int(self._groups.found[place].rows[0]), 0)
             self.completion_wanted.emit()
 
     @Slot(int)

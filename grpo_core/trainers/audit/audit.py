@@ -171,9 +171,9 @@ class Auditing:
         except (RunFileError, NotRecordedError) as error:
             self._taken[position] = StepAudit(position=position, label=label, skipped=str(error))
             return
-        skipped, comparisons = update.skipped, compare.advantages(update)
+        skipped, comparisons = update.skipped, compare.compared("advantage", update)
         try:
-            comparisons += compare.losses(update)
+            comparisons += compare.compared("loss", update)
         except (RunFileError, SettingsError) as error:  # the record lacks what its settings need
             skipped = str(error)
         measured, shown = None, list[Figure]()

@@ -11,7 +11,7 @@ from grpo_core.claims.claim import told
 from grpo_core.text import tr
 from grpo_core.trainers.audit.solver import Explanation, Search, alike
 from grpo_core.trainers.changes import of_advantage, of_loss
-from grpo_core.trainers.changes.numbers import Numbers, Update
+from grpo_core.trainers.changes.numbers import Update
 from grpo_core.trainers.changes.numbers import of_advantage as advantage_numbers
 from grpo_core.trainers.changes.numbers import of_loss as loss_numbers
 from grpo_core.trainers.claims.causes import Done, Explained, Misplaced, Remedy, done_in, settings_of
@@ -206,7 +206,8 @@ def _left(
         for each in compared:
             update = read(each.position)
             for explanation, excesses in zip(explanations, left, strict=True):
-                excesses.append(_worst(search.predicted(explanation, [update])))
+                numbers = search.predicted(explanation, [update])
+                excesses.append(max(float(each.excess().max()) for each in numbers) if numbers else float("inf"))
     return left
 
 
@@ -222,10 +223,6 @@ def _claim(what: str, search: Search, explanation: Explanation) -> Explained:
         value = float(f"{value * known[0]:.6g}") if name == "beta" else value
         done.append(Done(cause=name, values=(value,), set=known))
     return Explained(what=what, done=tuple(done))
-
-
-def _worst(numbers: Sequence[Numbers] | None) -> float:
-    return float("inf") if not numbers else max(float(each.excess().max()) for each in numbers)
 
 
 def _span(compared: Sequence[Departing], left: Sequence[float]) -> tuple[int | None, int | None, float] | None:

@@ -4,14 +4,13 @@ difference, one of both in each group, individual completions, noise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from grpo_core.text import plural, tr
-from grpo_core.trainers.changes.numbers import Numbers, Update, of_advantage, of_loss
+from grpo_core.trainers.changes.numbers import Update, of_advantage, of_loss
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,19 +21,14 @@ class Comparison:
         what: "loss" or "advantage".
         ours, theirs: the recomputed value and the trainer's.
         allowed: maximum difference explained by rounding.
-        passed: index of the pass, or None if not applicable.
-        part: micro-batch of the pass, or None if not applicable.
-        row, group: the completion and its group, or None if not applicable.
+        at: of a loss, the pass and its micro-batch; of an advantage, the group and the completion in the batch.
     """
 
     what: str
     ours: float
     theirs: float
     allowed: float
-    passed: int | None = None
-    part: int | None = None
-    row: int | None = None
-    group: int | None = None
+    at: tuple[int, int]
 
     @property
     def difference(self) -> float:
@@ -63,35 +57,33 @@ class Comparison:
         return self.difference / self.allowed if 0.0 < self.allowed < float("inf") else float("inf")
 
     @property
+    def row(self) -> int | None:
+        """The completion of an advantage. None for a loss."""
+        return self.at[1] if self.what == "advantage" else None
+
+    @property
     def place(self) -> str:
         """Description of the number's location in the update, counted from 1."""
         if self.row is not None:
             return tr("completion {row}").format(row=self.row + 1)
-        return tr("pass {n}, micro-batch {part}").format(n=(self.passed or 0) + 1, part=(self.part or 0) + 1)
+        return tr("pass {n}, micro-batch {part}").format(n=self.at[0] + 1, part=self.at[1] + 1)
 
 
-def losses(update: Update) -> list[Comparison]:
-    """Compare the loss of each micro-batch with the trainer's."""
+def compared(what: str, update: Update) -> list[Comparison]:
+    """Compare the "loss" of each micro-batch with the trainer's, or the recorded "advantage" of each completion with
+    the one that follows from rewards and settings.
+    """
+    numbers = of_loss(update) if what == "loss" else of_advantage(update)
+    if numbers is None:
+        return []
+    places = numbers.places.copy()
+    if what == "advantage":
+        places[:, 0] = update.step.group[places[:, 1]]
+    columns = (column.tolist() for column in (numbers.ours, numbers.theirs, numbers.allowed, places))
     return [
-        Comparison(what="loss", passed=passed, part=part, **numbers)
-        for (passed, part), numbers in _rows(of_loss(update))
+        Comparison(what=what, ours=ours, theirs=theirs, allowed=allowed, at=(at[0], at[1]))
+        for ours, theirs, allowed, at in zip(*columns, strict=True)
     ]
-
-
-def advantages(update: Update) -> list[Comparison]:
-    """Compare the recorded advantage of each completion with the one that follows from rewards and settings."""
-    return [
-        Comparison(what="advantage", row=row, group=int(update.step.group[row]), **numbers)
-        for (_, row), numbers in _rows(of_advantage(update))
-    ]
-
-
-def _rows(numbers: Numbers | None) -> Iterator[tuple[tuple[int, int], dict[str, Any]]]:
-    """Yield the place of each number, and the number as fields of a comparison."""
-    if numbers is not None:
-        columns = {name: getattr(numbers, name).tolist() for name in ("ours", "theirs", "allowed")}
-        for n, (first, second) in enumerate(numbers.places.tolist()):
-            yield (first, second), {name: values[n] for name, values in columns.items()}
 
 
 CONSTANT = 1e-3
@@ -129,8 +121,8 @@ def _by_group(updates: Sequence[Sequence[Comparison]], departing: int) -> str:
     groups: dict[tuple[int, int], list[Comparison]] = {}
     for place, each in enumerate(updates):
         for c in each:
-            if c.group is not None and np.isfinite(c.difference):
-                groups.setdefault((place, c.group), []).append(c)
+            if c.what == "advantage" and np.isfinite(c.difference):
+                groups.setdefault((place, c.at[0]), []).append(c)
     lines = []
     for those in groups.values():
         if all(c.agrees for c in those):
@@ -176,8 +168,7 @@ def _common(departing: Sequence[Comparison], compared: Sequence[Comparison], our
     middle = float(np.median(off))
     if np.abs(off - middle).max() < CONSTANT * abs(middle):
         return tr("all by one amount, {amount:+.6g}").format(amount=middle)
-    rows = {c.row for c in departing if c.row is not None}
-    every = {c.row for c in compared if c.row is not None}
+    rows, every = ({c.row for c in those if c.row is not None} for those in (departing, compared))
     if rows and len(rows) <= max(1, len(every) // 4):
         named = ", ".join(str(row + 1) for row in sorted(rows))
         return tr("always in the same completions ({rows})").format(rows=named)

@@ -114,11 +114,7 @@ def _far_gaps(data: Run) -> list[np.ndarray]:
     """Return log π_ref − log π of the tokens of each last pass with tokens far from the reference, (n,)."""
     last = [(step, n, used) for step, n, used in _passes(data) if n == step.passes - 1]
     gaps = [(step.ref_logp - step.logp[n])[used].astype(float) for step, n, used in last if step.ref_logp is not None]
-    return [gap for gap in gaps if (_k3(gap) >= FAR_TOKEN).any()]
-
-
-def _k3(gap: np.ndarray) -> np.ndarray:
-    return np.asarray(np.exp(gap) - gap - 1)
+    return [gap for gap in gaps if (np.exp(gap) - gap - 1 >= FAR_TOKEN).any()]  # k3
 
 
 def _pays_length(data: Run, sign: int) -> bool:

@@ -6,13 +6,12 @@ They are checked against the pairs of updates that :func:`sides` returns.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from grpo_core import recompute
-from grpo_core.claims.claim import Kind, Tabled, agrees
+from grpo_core.claims.claim import Kind, Tabled, same
 from grpo_core.claims.pushes import Pair
 from grpo_core.text import plural, tr
 from grpo_core.trainers.changes.numbers import Update, advantages
@@ -74,92 +73,40 @@ def factor(ran: np.ndarray, other: np.ndarray) -> float | None:
     return ratio if alike and ratio > 0 else None
 
 
-def factors(data: Sides) -> tuple[float, float] | None:
+def factors(ran: np.ndarray, other: np.ndarray, row: np.ndarray) -> tuple[float, float] | None:
     """Return the lowest and the highest factor of a completion. None if one of them has no factor, or only one does."""
-    ran, other, row = pushes(data)
     found = [factor(ran[here], other[here]) for each in np.unique(row) if (ran[here := row == each]).any()]
     known = [one for one in found if one is not None]
     return (min(known), max(known)) if len(known) == len(found) > 1 else None
 
 
-def gradients(data: Sides) -> tuple[float, float]:
-    """Return the length of the gradient as trained, relative to the one as set, and the cosine between the two."""
-    ran, other, _ = pushes(data)
-    return ratio_and_cosine(ran, other)
-
-
-def in_loss(data: Sides) -> int:
-    """Return the number of tokens that the settings put into the loss, summed over the passes."""
-    return sum(int(pair.other.mask.sum()) for pair in data)
-
-
-COUNTS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
-    "turned": lambda ran, other: ran * other < 0,
-    "added": lambda ran, other: (ran != 0) & (other == 0),
-    "missing": lambda ran, other: (ran == 0) & (other != 0),
-}
-"""Which tokens are counted, from their pushes as trained and as set; the KL belongs to the first only."""
-
-
-def counted(data: Sides, name: str) -> int:
-    return int(COUNTS[name](*pushes(data, surrogate=name != "turned")[:2]).sum())
-
-
-def _count(name: str, text: Callable[[Any], str]) -> Kind[Sides]:
-    return Kind(
-        text=text,
-        holds=lambda data, v: v.count > 0 and (v.count, v.all) == (counted(data, name), in_loss(data)),
-    )
-
-
-def _ratio(data: Sides) -> float | None:
-    ran, other, _ = pushes(data)
-    return factor(ran, other)
-
-
-def _between(data: Sides, v: Any) -> bool:
-    found = factors(data)
-    return found is not None and _ratio(data) is None and agrees(v.low, found[0]) and agrees(v.high, found[1])
-
-
 EFFECTS: dict[str, Kind[Sides]] = {
-    "same": Kind(
-        text=tr("Advantages and KL pushed every sampled token as the settings give."),
-        holds=lambda data, v: (ratio := _ratio(data)) is not None and abs(ratio - 1) <= ALIKE,
-    ),
-    "factor": Kind(
-        text=tr("Every push was {ratio:.4g} times the one that the settings give."),
-        holds=lambda data, v: abs(v.ratio - 1) > ALIKE and agrees(v.ratio, _ratio(data) or 0.0),
-    ),
+    "same": Kind(text=tr("Advantages and KL pushed every sampled token as the settings give.")),
+    "factor": Kind(text=tr("Every push was {ratio:.4g} times the one that the settings give.")),
     "between": Kind(
-        text=tr("The pushes of a completion were all {low:.3g} to {high:.3g} times those that the settings give."),
-        holds=_between,
+        text=tr("The pushes of a completion were all {low:.3g} to {high:.3g} times those that the settings give.")
     ),
     "gradient": Kind(
         text=tr(
             "The gradient on log π was {ratio:.3g} times as long as the settings give, at a cosine of {cosine:.3f}."
-        ),
-        holds=lambda data, v: agrees(v.ratio, gradients(data)[0]) and agrees(v.cosine, gradients(data)[1]),
+        )
     ),
-    "turned": _count(
-        "turned",
-        lambda v: plural(
+    "turned": Kind(
+        text=lambda v: plural(
             "{count} of {all} tokens was pushed the other way.",
             "{count} of {all} tokens were pushed the other way.",
             v.count,
         ),
     ),
-    "added": _count(
-        "added",
-        lambda v: plural(
+    "added": Kind(
+        text=lambda v: plural(
             "An advantage pushed {count} token where the settings give no push; the loss counts {all}.",
             "An advantage pushed {count} tokens where the settings give no push; the loss counts {all}.",
             v.count,
         ),
     ),
-    "missing": _count(
-        "missing",
-        lambda v: plural(
+    "missing": Kind(
+        text=lambda v: plural(
             "{count} of {all} tokens was not pushed by its advantage, although the settings push it.",
             "{count} of {all} tokens were not pushed by their advantage, although the settings push them.",
             v.count,
@@ -169,21 +116,31 @@ EFFECTS: dict[str, Kind[Sides]] = {
 
 
 class Effect(Tabled[Sides]):
-    """A claim about the pushes under a cause."""
+    """A claim about the pushes under a cause, which is one of those that the pushes give."""
 
     KINDS = EFFECTS
+
+    def check(self, data: Sides) -> bool:
+        return any(same((self.kind, self.values), (one.kind, one.values)) for one in effects(data))
 
 
 def effects(data: Sides) -> tuple[Effect, ...]:
     """Return the claims about the pushes as trained and as set. Empty if there are none, or if one is not finite."""
     if not data or not all(np.isfinite(side).all() for pair in data for side in pair.tokens):
         return ()
-    ratio, rows, (length, cosine) = _ratio(data), factors(data), gradients(data)
+    ran, other, row = pushes(data)
+    ratio, rows, (length, cosine) = factor(ran, other), factors(ran, other, row), ratio_and_cosine(ran, other)
     if ratio is not None:
         return (Effect.of("same") if abs(ratio - 1) <= ALIKE else Effect.of("factor", ratio=ratio),)
-    counts = {name: counted(data, name) for name in COUNTS}
+    alone, alone_as_set, _ = pushes(data, surrogate=True)
+    marks = {
+        "turned": ran * other < 0,
+        "added": (alone != 0) & (alone_as_set == 0),
+        "missing": (alone == 0) & (alone_as_set != 0),
+    }
+    in_loss = sum(int(pair.other.mask.sum()) for pair in data)  # of all passes
     return (
         *([Effect.of("between", low=rows[0], high=rows[1])] if rows is not None else []),
         *([Effect.of("gradient", ratio=length, cosine=cosine)] if np.isfinite(length) else []),
-        *(Effect.of(name, count=count, all=in_loss(data)) for name, count in counts.items() if count),
+        *(Effect.of(name, count=int(those.sum()), all=in_loss) for name, those in marks.items() if those.any()),
     )

@@ -13,7 +13,7 @@ import numpy as np
 
 from grpo_core import recompute
 from grpo_core.baselines import BASELINES
-from grpo_core.claims.claim import Kind, Tabled, agree, agrees
+from grpo_core.claims.claim import Kind, Tabled, agrees, same
 from grpo_core.deviations import DEVIATIONS
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import plural, tr
@@ -22,6 +22,7 @@ from grpo_core.trainers.claims.hacks import HACKS
 from grpo_core.trainers.claims.links import LINKS
 from grpo_core.trainers.claims.measures import MEASURES
 from grpo_core.trainers.concepts import concept_of
+from grpo_core.trainers.flow import thirds
 
 PLACES = {
     "reward": tr("the reward “{name}” is {value}"),
@@ -179,15 +180,11 @@ def _is_exploited(data: Run, v: Any) -> bool:
         columns = [update.reward_parts[rows, update.reward_names.index(name)] for name in (v.up, v.down)]
         means.append([float(column.mean()) for column in columns])
         sums.append(float(weighted[rows].sum(axis=1).mean()))
-    third = len(means) // 3
-    if not third or v.up == v.down:
+    if len(means) < 3 or v.up == v.down:
         return False
-
-    def rise(course: list[float]) -> float:
-        return (math.fsum(course[-third:]) - math.fsum(course[:third])) / third
-
-    up, down = (rise([each[k] for each in means]) for k in (0, 1))
-    return agrees(v.gain, up) and agrees(v.loss, -down) and agrees(v.rise, rise(sums)) and v.loss > 0 and v.rise > 0
+    courses = [[each[k] for each in means] for k in (0, 1)]
+    up, down, rise = (after - before for before, after, _ in map(thirds, (*courses, sums)))
+    return same((v.gain, v.loss, v.rise), (up, -down, rise)) and v.loss > 0 and v.rise > 0
 
 
 def _is_far(data: Run, v: Any) -> bool:
@@ -202,7 +199,7 @@ def _is_far(data: Run, v: Any) -> bool:
         return False
     middle = float(np.median(usual))
     found = (largest[v.label], middle, largest[v.label] / middle, shares[v.label])
-    return agree((v.largest, v.usual, v.times, v.share), found)
+    return same((v.largest, v.usual, v.times, v.share), found)
 
 
 def _cap_is_below(data: Run, v: Any) -> bool:

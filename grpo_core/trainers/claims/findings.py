@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from grpo_core.claims.arrays import ALIKE, equal
 from grpo_core.claims.claim import Claim, agrees
 from grpo_core.config import Settings
 from grpo_core.foreign.recording import Completions
@@ -17,11 +18,8 @@ from grpo_core.trainers.concepts import names_of
 
 SILENT = 1e-3
 """Largest advantage of a completion that rounding can give to a group of equal rewards: TRL divides by 1e-4."""
-ALIKE, NEAR = 1e-12, 1e-6
-"""Maximum relative differences between equal rewards, and between a reward and the run's highest or lowest reward.
-
-``ALIKE`` is relative to the largest value, at least 1.
-"""
+NEAR = 1e-6
+"""Maximum relative difference between a reward and the run's highest or lowest reward."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,8 +69,7 @@ class Seen(Completions):
         return [members for members in every if len(members) > 1]
 
     def is_equal(self, members: np.ndarray) -> bool:
-        paid = self.rewards[members]
-        return bool(np.ptp(paid) <= ALIKE * max(1.0, float(np.abs(paid).max())))
+        return equal(self.rewards[members])
 
     def idle(self) -> list[np.ndarray]:
         """Return the groups whose rewards are equal and whose advantages are 0 up to rounding, or not recorded."""
@@ -107,7 +104,7 @@ class EqualGroups(Claim[Run]):
 
     def check(self, data: Run) -> bool:
         low, high = extremes(data)
-        if not (agrees(self.low, low) and agrees(self.high, high)) or not any(u.label == self.since for u in data):
+        if not (agrees(self.low, low) and agrees(self.high, high)):
             return False
         dead, known, of_task = 0, True, True
         for update, members in idle_groups(data, self.since, self.kind):
@@ -119,35 +116,36 @@ class EqualGroups(Claim[Run]):
         return found == (self.dead, self.groups, self.known, self.of_task) and dead > 0
 
     def words(self) -> str:
-        why = {
-            "right": tr("every completion has the highest reward of the run, {high:.4g}"),
-            "wrong": tr("every completion has the lowest reward of the run, {low:.4g}"),
-            "same": tr(
-                "all completions of a prompt have the same reward, between the lowest, {low:.4g}, and the highest, "
-                "{high:.4g}"
-            ),
-        }[self.kind].format(low=self.low, high=self.high)
-        if self.of_task:
-            why = {
-                "right": tr("every completion has the highest reward that the task pays for its prompt"),
-                "wrong": tr("every completion has the lowest reward that the task pays for its prompt"),
-                "same": tr(
-                    "all completions of a prompt have the same reward, between the lowest and the highest that the "
-                    "task pays for it"
-                ),
-            }[self.kind]
+        why = (OF_TASK if self.of_task else OF_RUN)[self.kind]
         if self.kind == "same" and self.low == self.high:
-            why = tr("every completion of the run has the reward {high:.4g}").format(high=self.high)
-        facts = {"label": self.since, "dead": self.dead, "groups": self.groups, "why": why}
+            why = tr("every completion of the run has the reward {high:.4g}")
+        facts = {"label": self.since, "dead": self.dead, "groups": self.groups, "why": self.filled(why)}
         if self.known:
             return tr("Since step {label}, {dead} of {groups} groups give no advantage: {why}.").format(**facts)
         equal = tr("Since step {label}, in {dead} of {groups} groups all rewards are equal: {why}.").format(**facts)
         return " ".join((equal, tr("Compared only within such a group, they give no advantage.")))
 
 
+OF_RUN = {
+    "right": tr("every completion has the highest reward of the run, {high:.4g}"),
+    "wrong": tr("every completion has the lowest reward of the run, {low:.4g}"),
+    "same": tr(
+        "all completions of a prompt have the same reward, between the lowest, {low:.4g}, and the highest, {high:.4g}"
+    ),
+}
+OF_TASK = {
+    "right": tr("every completion has the highest reward that the task pays for its prompt"),
+    "wrong": tr("every completion has the lowest reward that the task pays for its prompt"),
+    "same": tr(
+        "all completions of a prompt have the same reward, between the lowest and the highest that the task pays for it"
+    ),
+}
+"""Kind of equal rewards -> why they give no advantage, by the ends of the run or of the task."""
+
+
 def later(data: Run, since: int) -> Run:
-    """Return the updates from update ``since`` on."""
-    return [update for update in data if update.label >= since]
+    """Return the updates from update ``since`` on. Empty if there is no such update."""
+    return [update for update in data if update.label >= since] if any(u.label == since for u in data) else []
 
 
 def is_mean(claimed: float, values: Iterable[Any]) -> bool:

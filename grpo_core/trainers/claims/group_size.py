@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grpo_core.claims.claim import Claim, agree, agrees
+from grpo_core.claims.claim import Claim, same
 from grpo_core.text import tr
 from grpo_core.trainers.claims.findings import NEAR, Run, later
 
@@ -116,9 +116,7 @@ class LargerGroups(Claim[Run]):
         updates = later(data, self.since)
         patterns = [pattern(np.asarray(update.rewards)[rows]) for update in updates for rows in update.groups]
         other = LargerGroups.of(patterns, self.since)
-        if other is None or other.size != self.size or not agrees(other.live, self.live):
-            return False
-        return agree(np.ravel(self.expected), np.ravel(other.expected))
+        return other is not None and same(tuple(vars(self).values()), tuple(vars(other).values()))
 
     def words(self) -> str:
         (twice, low, high), (four, lower, higher) = self.expected

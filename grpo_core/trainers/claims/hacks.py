@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from grpo_core import recompute
-from grpo_core.claims.claim import Kind, agree, agrees
+from grpo_core.claims.claim import Kind, agrees, same
 from grpo_core.lm.final_answer import ends_on
 from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.findings import Run, is_mean, later, one_text
@@ -66,7 +65,7 @@ def _far_rewards(data: Run, v: Any) -> bool:
     if not 0 < v.count < len(far) == v.all or far[-v.count - 1] == far[-v.count]:
         return False
     found = (float(far[-v.count]), float(np.median(paid)), float(np.quantile(far, 0.9)))
-    return agree((v.nearest, v.median, v.usual), found)
+    return same((v.nearest, v.median, v.usual), found)
 
 
 def _cut_costs(data: Run, v: Any) -> bool:
@@ -83,22 +82,6 @@ def _cut_costs(data: Run, v: Any) -> bool:
         return False
     loss = sum(whole) / len(whole) - sum(cut) / len(cut)
     return loss > 0 and agrees(v.loss, loss) and agrees(v.spreads, loss / float(np.std(whole + cut)))
-
-
-def _range_of_completions(data: Run, v: Any) -> bool:
-    o, shares = data[0].settings.objective, {}
-    if o.level != "token":
-        return False
-    for update in data:
-        each = [0.0]
-        for n in range(0 if update.step is None else update.step.passes):
-            assert update.step is not None
-            terms, used = recompute.terms(update.step, n), recompute.used(update.step, n)
-            used &= np.isfinite(terms.ratio)
-            each += [float(terms.clipped[used].mean())] if used.any() else []
-        shares[update.label] = max(each)
-    most = shares.get(v.label, -1.0) == max(shares.values())
-    return most and agrees(v.share, shares[v.label]) and agrees(v.low, o.clip_low) and agrees(v.high, o.clip_high)
 
 
 def _earns(data: Run, v: Any) -> bool:
@@ -198,12 +181,5 @@ HACKS: dict[str, Kind[Run]] = {
             "standard deviations."
         ),
         holds=_cut_costs,
-    ),
-    "range_of_completions": Kind(
-        text=tr(
-            "The clip range is {low:g} below and {high:g} above, as in GSPO for ratios of whole completions, but "
-            "here single tokens are clipped: up to {share:.0%} of those of a pass (step {label})."
-        ),
-        holds=_range_of_completions,
     ),
 }

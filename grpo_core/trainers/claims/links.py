@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from grpo_core.claims.claim import Kind, agree, agrees
+from grpo_core.claims.claim import Kind, agrees, same
 from grpo_core.record import Step
 from grpo_core.text import tr
 from grpo_core.trainers.claims.findings import Run, Seen, is_mean, later
@@ -65,7 +65,7 @@ def _weighs_little(data: Run, v: Any) -> bool:
 def _weighs_otherwise(data: Run, v: Any) -> bool:
     known = [other_weights(u.step) for u in later(data, v.since) if u.step is not None]
     means = np.mean([each for each in known if each is not None], axis=0)
-    return agree((v.share, v.theirs, v.ours), means)
+    return same((v.share, v.theirs, v.ours), tuple(means))
 
 
 def _sums_ratios(data: Run, v: Any) -> bool:
@@ -268,6 +268,6 @@ LINKS: dict[str, Kind[Run]] = {
             "The mean reward is {before:.3g} in the first third of the run and {after:.3g} in the last; the standard "
             "error of the difference is {error:.2g}."
         ),
-        holds=lambda data, v: agree((v.before, v.after, v.error), thirds(_means(data))),
+        holds=lambda data, v: same((v.before, v.after, v.error), thirds(_means(data))),
     ),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from grpo_core.claims.claim import Claim
 from grpo_core.text import tr
@@ -27,11 +28,17 @@ class Measured(Claim[Course]):
     where: int
     count: int
 
+    @classmethod
+    def of(cls, quantity: str, share: bool, course: Course) -> Self | None:
+        """Return the claim about the range of measured values. None if there are none."""
+        if not course:
+            return None
+        low, high = (end(value for _, value in course) for end in (min, max))
+        where = next(label for label, value in course if value == high)
+        return cls(quantity=quantity, share=share, low=low, high=high, where=where, count=len(course))
+
     def check(self, data: Course) -> bool:
-        values = [value for _, value in data]
-        if not values or (min(values), max(values), len(values)) != (self.low, self.high, self.count):
-            return False
-        return self.where == next(label for label, value in data if value == self.high)
+        return self == self.of(self.quantity, self.share, data)
 
     def words(self) -> str:
         say = _percent if self.share else plain

@@ -12,22 +12,17 @@ from typing import Any
 import numpy as np
 
 from grpo_core import recompute
-from grpo_core.claims.claim import Kind, agrees
+from grpo_core.claims.claim import Kind, agrees, same
 from grpo_core.recompute import USUAL_CAP
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
-from grpo_core.trainers.claims.findings import Run, Seen, is_mean, later
+from grpo_core.trainers.claims.findings import Run, is_mean, later
 from grpo_core.trainers.claims.links import counted
 from grpo_core.trainers.concepts import clipped_share
 from grpo_core.trainers.flow import ZERO
 
 FACTOR = 2.0
 """Factor between a token's two probabilities at which they count as far apart."""
-
-
-def _since(data: Run, v: Any) -> list[Seen]:
-    """Return the updates from ``v.since`` on. Empty if no update has that label."""
-    return [*later(data, v.since)] if any(u.label == v.since for u in data) else []
 
 
 def _in_thirds(values: list[float], v: Any) -> bool:
@@ -48,7 +43,7 @@ def _is_cut_off(data: Run, v: Any) -> bool:
 
 def _first_pass_is_apart(data: Run, v: Any) -> bool:
     gaps = []
-    for update in _since(data, v):
+    for update in later(data, v.since):
         if update.step is None:
             continue
         used = recompute.used(update.step, 0)
@@ -61,7 +56,7 @@ def _first_pass_is_apart(data: Run, v: Any) -> bool:
 
 def _from_sampler(data: Run, v: Any) -> list[np.ndarray]:
     """Return the trainer's minus the sampler's log-probabilities of each update from ``v.since`` on that has any."""
-    known = [update.from_sampler for update in _since(data, v)]
+    known = [update.from_sampler for update in later(data, v.since)]
     return [away for away in known if away is not None and away.size]
 
 
@@ -78,13 +73,13 @@ def _weights_are_cut(data: Run, v: Any) -> bool:
 
 
 def _is_stale(data: Run, v: Any) -> bool:
-    every = [update.staleness for update in _since(data, v) if update.staleness is not None]
+    every = [update.staleness for update in later(data, v.since) if update.staleness is not None]
     known = [ages[np.isfinite(ages)] for ages in every if np.isfinite(ages).any()]
     return is_mean(v.mean, [ages.mean() for ages in known]) and agrees(v.oldest, max(map(np.max, known)))
 
 
 def _is_unwritten(data: Run, v: Any) -> bool:
-    known = [update.turns for update in _since(data, v) if update.turns is not None]
+    known = [update.turns for update in later(data, v.since) if update.turns is not None]
     counted = sum(int(turns[:, 1].sum()) for turns in known)
     others = sum(int(turns[turns[:, 0] == 0, 1].sum()) for turns in known)
     return others > 0 and agrees(v.share, others / counted)
@@ -92,7 +87,7 @@ def _is_unwritten(data: Run, v: Any) -> bool:
 
 def _all_count(data: Run, v: Any) -> bool:
     count = every = 0
-    for update in _since(data, v):
+    for update in later(data, v.since):
         if update.answered is not None and update.step is not None:
             whole = (update.step.mask == update.step.there).all(axis=1)
             count, every = count + int((whole & update.answered).sum()), every + int(update.answered.sum())
@@ -141,6 +136,12 @@ def _clipped(step: Step) -> tuple[float, float]:
 def _largest_share(data: Run, v: Any, which: int) -> bool:
     found = [_clipped(u.step)[which] for u in later(data, v.since) if u.step is not None]
     return bool(found) and agrees(v.share, max(found))
+
+
+def _range_of_completions(data: Run, v: Any) -> bool:
+    o, shares = data[0].settings.objective, {u.label: 0.0 if u.step is None else _clipped(u.step)[0] for u in data}
+    most = o.level == "token" and shares.get(v.label, -1.0) == max(shares.values())
+    return most and same((v.share, v.low, v.high), (shares[v.label], o.clip_low, o.clip_high))
 
 
 def _logged(data: Run, concept: str) -> list[float]:
@@ -197,6 +198,13 @@ MEASURES: dict[str, Kind[Run]] = {
     "pulled": Kind(
         text=tr("Up to {share:.0%} of them still get a gradient from the rest of the loss."),
         holds=lambda data, v: _largest_share(data, v, 1),
+    ),
+    "range_of_completions": Kind(
+        text=tr(
+            "The clip range is {low:g} below and {high:g} above, as in GSPO for ratios of whole completions, but "
+            "here single tokens are clipped: up to {share:.0%} of those of a pass (step {label})."
+        ),
+        holds=_range_of_completions,
     ),
     "grows": Kind(
         text=tr("Completions grow from {before:.1f} tokens in the first third of the run to {after:.1f} in the last."),

@@ -1,4 +1,4 @@
-"""The commands ``diagnose``, ``audit`` and ``ask``, which examine a recorded run."""
+"""The commands ``diagnose``, ``audit``, ``ask`` and ``import``, which read a whole recorded run."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from pathlib import Path
 from grpo_core.commands.command_line import count
 from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.foreign.readers import recorded
-from grpo_core.text import tr
+from grpo_core.foreign.recording import Source
+from grpo_core.text import plural, tr
 from grpo_core.trainers.audit import report
 from grpo_core.trainers.audit.audit import audit
-from grpo_core.trainers.commands.columns_option import add_columns, progress_of
+from grpo_core.trainers.conversion import convert
 from grpo_core.trainers.health.diagnose import diagnose
 from grpo_core.trainers.health.report import as_answer, as_html, as_json, as_text
+from grpo_core.trainers.importers.row_columns import MEANINGS, parsed_columns
 from grpo_core.trainers.own_run import NO_OTHER_TRAINER, is_own, opened
 from grpo_core.trainers.run_paths import pasted_name
 
@@ -27,6 +29,44 @@ SOUND, FOUND = 0, 1
 PASTED = "-"
 LONGEST = 64 << 20
 """Maximum number of characters of a pasted text."""
+
+
+def add_columns(parser: argparse.ArgumentParser) -> None:
+    """Add ``--columns``, which says what the columns of a table or log under names of the user's own mean."""
+    parser.add_argument(
+        "--columns",
+        type=_columns,
+        default="",
+        metavar="NAME=MEANING,...",
+        help=tr(
+            "what columns under names of your own mean, such as my_col=reward,it=step; meanings: {known}, or the name "
+            "under which a known trainer logs the number"
+        ).format(known=", ".join(MEANINGS)),
+    )
+
+
+def progress_of(poll: Callable[[], None]) -> Callable[[int, int], None]:
+    """Return a function that shows how many updates are done on a terminal, and calls ``poll``."""
+
+    def progress(done: int, count: int) -> None:
+        poll()
+        if sys.stderr.isatty():
+            print(f"\r{done}/{count}", end="\n" if done == count else "", file=sys.stderr, flush=True)
+
+    return progress
+
+
+def _columns(text: str) -> str:
+    try:
+        parsed_columns(text)
+    except GrpoError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
+def _last(source: Source, options: argparse.Namespace) -> range:
+    """Return the updates that ``--last`` asks for, by default all, counted from 1."""
+    return range(1 if options.last is None else max(len(source) - options.last + 1, 1), len(source) + 1)
 
 
 def add_diagnose(add: Callable[..., argparse.ArgumentParser]) -> None:
@@ -48,8 +88,7 @@ def run_diagnose(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         RunFileError: there is no readable update.
     """
     with opened(options.run, poll, options.columns) as source:
-        first = 1 if options.last is None else max(len(source) - options.last + 1, 1)
-        result = diagnose(source, range(first, len(source) + 1), progress_of(poll))
+        result = diagnose(source, _last(source, options), progress_of(poll))
         if not result.updates:
             raise RunFileError(
                 result.unreadable[0]
@@ -86,8 +125,7 @@ def run_audit(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     with recorded(options.run, poll, options.columns) as source:
         if not source.has_losses:
             raise RunFileError(report.why_not(source))
-        first = 1 if options.last is None else max(len(source) - options.last + 1, 1)
-        result = audit(source, range(first, len(source) + 1), progress_of(poll))
+        result = audit(source, _last(source, options), progress_of(poll))
         print(json.dumps(report.as_json(source, result), indent=1) if options.json else report.as_text(source, result))
         return SOUND if result.agrees else FOUND
 
@@ -123,3 +161,44 @@ def _answer(path: Path, options: argparse.Namespace, poll: Callable[[], None]) -
             raise RunFileError(tr("{name} contains no updates.").format(name=source.title))
         print(as_answer(source, result))
         return FOUND if result.serious else SOUND
+
+
+def add_import(add: Callable[..., argparse.ArgumentParser]) -> None:
+    parser = add("import", tr("convert a run that another trainer recorded to a run file"), run_import)
+    parser.add_argument("source", type=Path, help=tr("the file or folder of a recorded run"))
+    parser.add_argument("out", type=Path, help=tr("the run file to write, such as run.grpo"))
+    parser.add_argument(
+        "--sweep",
+        action="store_true",
+        help=tr("read the folder of a sweep for TRL, and write all series of its runs to OUT as a table (CSV)"),
+    )
+    add_columns(parser)
+    parser.add_argument("--last", type=count, metavar="N", help=tr("read only the last N updates"))
+
+
+def run_import(options: argparse.Namespace, poll: Callable[[], None]) -> int:
+    """Write a run file that only its owner can read, because it contains prompts and completions. With ``--sweep``,
+    write the table of a sweep instead. ``poll`` raises after Ctrl-C.
+    """
+    if options.sweep:
+        from grpo_core.trainers.commands.trl_sweep_command import collect
+
+        return collect(options.source, options.out, lambda path: recorded(path, poll))
+    if is_own(options.source):
+        raise RunFileError(
+            tr("This program trained the run in {name}; it is in a run file already.").format(name=options.source.name)
+        )
+    with recorded(options.source, poll, options.columns) as source:
+        positions = _last(source, options)
+        left_out = convert(source, options.out, positions, progress_of(poll))
+        written = len(positions) - len(left_out)
+        print(
+            plural(
+                "{out} contains {count} update of {title}, {bytes:,} bytes.",
+                "{out} contains {count} updates of {title}, {bytes:,} bytes.",
+                written,
+            ).format(out=options.out, count=written, title=source.title, bytes=options.out.stat().st_size)
+        )
+        for sentence in left_out:
+            print(tr("Left out: {sentence}").format(sentence=sentence), file=sys.stderr)
+        return 0

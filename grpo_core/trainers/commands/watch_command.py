@@ -12,12 +12,11 @@ from pathlib import Path
 
 from grpo_core.errors import Cancelled, GrpoError, RunFileError, shortened
 from grpo_core.text import plural, tr
-from grpo_core.trainers.commands.columns_option import add_columns
+from grpo_core.trainers.commands.examining import FOUND, SOUND, add_columns
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.own_run import opened
 from grpo_core.trainers.watching import Event, Watch
 
-SOUND, FOUND = 0, 1
 PATIENCE = 60.0
 """Time limit for a user's command, in seconds."""
 BETWEEN = 0.1

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from grpo_core.claims.claim import Claim, told
 from grpo_core.config import Settings
 from grpo_core.plugins import credited
@@ -62,6 +64,19 @@ class Verdict:
     grade: Grade
     advice: tuple[str, ...] = ()
 
+    @classmethod
+    def of(
+        cls,
+        grade: Grade,
+        those: Sequence[Measure],
+        *what: Claim[Run],
+        evidence: Sequence[Evidence] | None = None,
+        advice: tuple[str, ...] = (),
+    ) -> Verdict:
+        """Return the judgement that began with the first of ``those`` measures, whose worst are evidence by default."""
+        seen = worst(those) if evidence is None else evidence
+        return cls(what=what, began=those[0].label, evidence=seen, grade=grade, advice=advice)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Quantity:
@@ -113,25 +128,11 @@ class Check:
     said_by: tuple[str, ...] = ()
     follows: tuple[str, ...] = ()
 
-    def not_measurable(self, update: Update) -> str:
-        if self.of_texts and update.settings.recorded.longest == 1:  # such as an action of a bandit
-            return tr("Every completion is a single token.")
-        return self.missing(update)
-
     def measured(self, measures: Sequence[Measure]) -> Measured | None:
         """Return the claim about the range of the measures. None without values or a single number per update."""
-        known = finite(measures)
-        if self.quantity is None or not known:
+        if self.quantity is None:
             return None
-        high = max(value for _, value in known)
-        return Measured(
-            quantity=self.quantity.name,
-            share=self.quantity.share,
-            low=min(value for _, value in known),
-            high=high,
-            where=next(label for label, value in known if value == high),
-            count=len(known),
-        )
+        return Measured.of(self.quantity.name, self.quantity.share, finite(measures))
 
     def findings(self, name: str, measures: Sequence[Measure], settings: Settings) -> list[Finding]:
         """Judge the measured updates.
@@ -254,8 +255,13 @@ def share_earned(measures: Sequence[Measure]) -> float | None:
     return share if share >= limit("learned") else None
 
 
-def worst(measures: Sequence[Measure], most: int = 5) -> list[Evidence]:
-    """Return at most ``most`` items of evidence from the measures, starting with one of each."""
+def mean(measures: Sequence[Measure], name: str = "") -> float:
+    """Return the mean of the values of measures, or of their further data ``name``."""
+    return float(np.mean([m.more[name] if name else m.value for m in measures]))
+
+
+def worst(measures: Sequence[Measure]) -> list[Evidence]:
+    """Return at most five items of evidence from the measures, starting with one of each."""
     deepest = max((len(measure.evidence) for measure in measures), default=0)
     rounds = [measure.evidence[i] for i in range(deepest) for measure in measures if i < len(measure.evidence)]
-    return sorted(rounds[:most], key=lambda e: e.step)
+    return sorted(rounds[:5], key=lambda e: e.step)

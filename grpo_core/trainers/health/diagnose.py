@@ -72,7 +72,8 @@ class Diagnosing:
         measures: dict[str, Measure | None] = {}
         for name, check in CHECKS.items():
             try:
-                why = check.not_measurable(update)
+                single = check.of_texts and source.settings.recorded.longest == 1  # such as an action of a bandit
+                why = tr("Every completion is a single token.") if single else check.missing(update)
                 if not why:
                     measures[name] = check.measure(update)
             except NotRecordedError as error:

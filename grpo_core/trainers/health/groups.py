@@ -17,7 +17,7 @@ from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.claims.findings import SILENT, EqualGroups, one_text
 from grpo_core.trainers.claims.group_size import LargerGroups, pattern
 from grpo_core.trainers.flow import thirds
-from grpo_core.trainers.health.check import Measure, Verdict, against, lasting, worst
+from grpo_core.trainers.health.check import Measure, Verdict, against, lasting
 from grpo_core.trainers.health.finding import Evidence
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.health.limits import grade, limit
@@ -150,8 +150,7 @@ def judge(sort: str, measures: Sequence[Measure], settings: Settings) -> Verdict
         advice = ("solved",)
     elif kind == "right" and _learned(measures, those):
         bad = grade("dead_later")
-    seen = worst([_of_kind(m, kind, low, high) for m in those])
-    return Verdict(grade=bad, what=claims, began=those[0].label, evidence=seen, advice=advice)
+    return Verdict.of(bad, [_of_kind(m, kind, low, high) for m in those], *claims, advice=advice)
 
 
 def _sorts(measure: Measure, low: float, high: float) -> list[str]:
@@ -200,13 +199,9 @@ def judge_prompt(measures: Sequence[Measure], settings: Settings) -> Verdict | N
     if high - low <= tiny or any(abs(prompts[prompt] - reward) > tiny for prompt, reward in paid):
         return None
     what, alike = Fault.of("of_prompt", groups=groups, low=low, high=high), _alike(measures)
-    return Verdict(
-        grade=Grade.SERIOUS,
-        what=[what] if alike is None else [what, alike],
-        began=measures[0].label,
-        evidence=worst(measures),
-        advice=() if alike is None else ("same_draws",),
-    )
+    if alike is None:
+        return Verdict.of(Grade.SERIOUS, measures, what)
+    return Verdict.of(Grade.SERIOUS, measures, what, alike, advice=("same_draws",))
 
 
 def _alike(measures: Sequence[Measure]) -> Fault | None:

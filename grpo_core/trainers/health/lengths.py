@@ -13,7 +13,7 @@ from grpo_core.foreign.recording import Completions
 from grpo_core.text import plural, tr
 from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.flow import commonest_end, own_ends, thirds
-from grpo_core.trainers.health.check import Measure, Verdict, lasting, worst
+from grpo_core.trainers.health.check import Measure, Verdict, lasting, mean, worst
 from grpo_core.trainers.health.groups import counted, mean_reward, rises, scored
 from grpo_core.trainers.health.limits import grade, limit
 from grpo_core.trainers.health.update import Update
@@ -101,7 +101,7 @@ def judge_other_ends(measures: Sequence[Measure], settings: Settings) -> Verdict
     if len(last) < limit("rows") or count < limit("other_end") * len(last):
         return None
     what = Fault.of("other_end", count=count, all=len(last), token=token, known=tuple(settings.recorded.eos_ids))
-    return Verdict(grade=grade("other_end"), what=[what], began=measures[0].label, evidence=worst(measures))
+    return Verdict.of(grade("other_end"), measures, what)
 
 
 def cut_off(update: Update) -> Measure | None:
@@ -167,20 +167,18 @@ def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | 
         enough = rows >= limit("rows")
         sure = enough and _lower_end(count / rows, rows)
     if sure and sure >= limit("cut_many") and (early := _ends_early(measures)) is not None:
-        bad, began = grade("other_end"), measures[0].label
-        return Verdict(grade=bad, what=[early], began=began, evidence=worst(measures), advice=("which_end",))
+        return Verdict.of(grade("other_end"), measures, early, advice=("which_end",))
     if sure and sure >= limit("cut"):
-        what = [Fault.of("cut_off", share=count / rows), *where]
         bad = grade("rises" if rises([m.more["reward"] for m in measures]) else "cut")
-        return Verdict(grade=bad, what=what, began=measures[0].label, evidence=worst(measures))
+        return Verdict.of(bad, measures, Fault.of("cut_off", share=count / rows), *where)
     third = len(measures) // 3
     if third >= 2 and (rows == len(measures) or third * rows >= limit("rows") * len(measures)):
         few, many = limit("cut_few_before"), limit("cut_many_after")
-        before, after = (float(np.mean([m.value for m in part])) for part in (measures[:third], measures[-third:]))
+        before, after = mean(measures[:third]), mean(measures[-third:])
         since = lasting(measures, lambda m, _: m.value >= (few + many) / 2, 2)
         if since and before <= few and after >= many:
-            what = [Fault.of("cut_off_more", before=before, after=after), *where]
-            return Verdict(grade=grade("cut_many_after"), what=what, began=since[0].label, evidence=worst(since))
+            what = Fault.of("cut_off_more", before=before, after=after)
+            return Verdict.of(grade("cut_many_after"), since, what, *where)
     if not sure or sure < limit("cut_many"):
         return None
     costs = np.concatenate([m.more["costs"] for m in measures if m.more["costs"] is not None] or [np.zeros((0, 2))])
@@ -188,8 +186,7 @@ def judge_cut_off(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     claims = [Fault.of("cut_off", share=count / rows), *where]
     if cost is not None:
         claims.append(Fault.of("cut_costs", loss=cost[0], spreads=cost[1]))
-    bad = grade("cut_many" if cost is None else "cut_costs")
-    return Verdict(grade=bad, what=claims, began=measures[0].label, evidence=worst(measures))
+    return Verdict.of(grade("cut_many" if cost is None else "cut_costs"), measures, *claims)
 
 
 def _ends_early(measures: Sequence[Measure]) -> Fault | None:
@@ -197,9 +194,8 @@ def _ends_early(measures: Sequence[Measure]) -> Fault | None:
     known = [m for m in measures if m.more["logged"] and m.more["mean"] is not None and m.more["longest"] is not None]
     if len(known) < len(measures):
         return None
-    share, mean = (float(np.mean(values)) for values in zip(*((m.value, m.more["mean"]) for m in known), strict=True))
-    longest = max(m.more["longest"] for m in known)
-    return Fault.of("ends_early", share=share, mean=mean, longest=longest) if mean < share * longest / 2 else None
+    share, length, longest = mean(known), mean(known, "mean"), max(m.more["longest"] for m in known)
+    return Fault.of("ends_early", share=share, mean=length, longest=longest) if length < share * longest / 2 else None
 
 
 def _loss(costs: np.ndarray) -> tuple[float, float] | None:
@@ -232,14 +228,13 @@ def together(update: Update) -> Measure | None:
         pairs[here] -= pairs[here].mean(axis=0)
     if not len(rows):
         return None
-    mean = float(table.length.mean())
     longest, shortest = (int(rows[k(table.length[rows])]) for k in (np.argmax, np.argmin))
     seen = []
     for row in (longest, shortest):
         tokens, reward = int(table.length[row]), table.rewards[row]
         what = plural("{length} token, reward {reward:.4g}", "{length} tokens, reward {reward:.4g}", tokens)
         seen.append(update.evidence(what.format(length=tokens, reward=reward), row))
-    return Measure.of(update, mean, *seen, products=pairs.T @ pairs, rows=len(rows))
+    return Measure.of(update, float(table.length.mean()), *seen, products=pairs.T @ pairs, rows=len(rows))
 
 
 def judge_paid(sign: int, measures: Sequence[Measure], settings: Settings) -> Verdict | None:

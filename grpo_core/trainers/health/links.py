@@ -25,7 +25,7 @@ from grpo_core.trainers.flow import (
     weights_by_settings,
     within,
 )
-from grpo_core.trainers.health.check import Measure, Verdict, against, lasting, worst
+from grpo_core.trainers.health.check import Measure, Verdict, against, lasting, mean, worst
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.health.groups import counted, dead_groups, scored
 from grpo_core.trainers.health.limits import grade, limit
@@ -59,12 +59,8 @@ def judge_alone(measures: Sequence[Measure], settings: Settings) -> Verdict | No
     if known and not BASELINES[settings.objective.baseline].within_group:
         return None
     sure = known or any(m.more["given"] is not None for m in measures)
-    return Verdict(
-        grade=grade("alone") if sure else Grade.NOTICE,
-        what=[Fault.of("alone", count=rows)],
-        began=measures[0].label,
-        evidence=(),
-    )
+    bad = grade("alone") if sure else Grade.NOTICE
+    return Verdict.of(bad, measures, Fault.of("alone", count=rows), evidence=())
 
 
 def given(update: Update) -> Measure | None:
@@ -73,9 +69,8 @@ def given(update: Update) -> Measure | None:
     groups = dead_groups(update) if np.isfinite(update.completions.rewards).any() else None
     if groups is None or groups.more["equal"] == 1:
         return None
-    mean = float(np.abs(np.nan_to_num(advantage)).mean())
-    seen = update.evidence(tr("mean size of the advantages: {mean:.3g}").format(mean=mean))
-    return Measure.of(update, mean, seen)
+    size = float(np.abs(np.nan_to_num(advantage)).mean())
+    return Measure.of(update, size, update.evidence(tr("mean size of the advantages: {mean:.3g}").format(mean=size)))
 
 
 def judge_zero(kind: str, measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -85,7 +80,7 @@ def judge_zero(kind: str, measures: Sequence[Measure], settings: Settings) -> Ve
         return None
     count = sum(is_zero(m, m) for m in since)
     what = Fault.of(kind, since=since[0].label, count=count, all=len(since))
-    return Verdict(grade=grade("gradient_zero"), what=[what], began=since[0].label, evidence=worst(since))
+    return Verdict.of(grade("gradient_zero"), since, what)
 
 
 def signalled(update: Update) -> tuple[Step, np.ndarray]:
@@ -120,16 +115,12 @@ def judge_left(measures: Sequence[Measure], settings: Settings) -> Verdict | Non
     since = lasting(measures, is_gone)
     if not since:
         return None
-    silent, weighed = ([m for m in since if bool(m.more["tokens"]) is counts] for counts in (False, True))
+    first, silent = since[0].label, sum(not m.more["tokens"] for m in since)
     if silent:
-        what = Fault.of("nothing_counts", since=since[0].label, count=len(silent), all=len(since))
-        advice: tuple[str, ...] = ("masks",)
-    else:
-        mean, zero = (
-            float(np.mean(values)) for values in zip(*((m.value, m.more["zero"]) for m in weighed), strict=True)
-        )
-        what, advice = Fault.of("weights_gone", since=since[0].label, left=mean, zero=zero), ()
-    return Verdict(grade=grade("weight_left"), what=[what], began=since[0].label, evidence=worst(since), advice=advice)
+        what = Fault.of("nothing_counts", since=first, count=silent, all=len(since))
+        return Verdict.of(grade("weight_left"), since, what, advice=("masks",))
+    what = Fault.of("weights_gone", since=first, left=mean(since), zero=mean(since, "zero"))
+    return Verdict.of(grade("weight_left"), since, what)
 
 
 def otherwise(update: Update) -> Measure | None:
@@ -156,7 +147,7 @@ def judge_otherwise(measures: Sequence[Measure], settings: Settings) -> Verdict 
     what = [Fault.of("other_weights", since=first, share=share, theirs=theirs, ours=ours)]
     if all(m.more["summed"] <= NEARLY for m in since):
         what.append(Fault.of("summed_weights", since=first))
-    return Verdict(grade=grade("other_weights"), what=what, began=first, evidence=worst(since))
+    return Verdict.of(grade("other_weights"), since, *what)
 
 
 def push(update: Update) -> Measure | None:
@@ -168,9 +159,8 @@ def push(update: Update) -> Measure | None:
         raise NotRecordedError(tr("The loss of these updates cannot be recomputed."))
     if not signal.any() or not len(factors(step)):
         return None
-    total = update.push
-    seen = update.evidence(tr("the sum of |push| is {total:.3g}").format(total=total))
-    return Measure.of(update, total, seen)
+    seen = update.evidence(tr("the sum of |push| is {total:.3g}").format(total=update.push))
+    return Measure.of(update, update.push, seen)
 
 
 def norm(update: Update) -> Measure | None:
@@ -262,7 +252,7 @@ def judge_moved(measures: Sequence[Measure], settings: Settings) -> Verdict | No
         what = Fault.of("still_reference", count=len(away), change=max(away), noise=least)
     else:
         return None
-    return Verdict(grade=grade("unmoved"), what=[what], began=measures[0].label, evidence=worst(inside))
+    return Verdict.of(grade("unmoved"), measures, what, evidence=worst(inside))
 
 
 def start(update: Update) -> Measure:
@@ -282,8 +272,7 @@ def judge_start(measures: Sequence[Measure], settings: Settings) -> Verdict | No
     first = measures[0]
     if first.value <= max(limit("elsewhere"), first.more["noise"]):
         return None
-    what = Fault.of("elsewhere", gap=first.value)
-    return Verdict(grade=grade("elsewhere"), what=[what], began=first.label, evidence=())
+    return Verdict.of(grade("elsewhere"), measures, Fault.of("elsewhere", gap=first.value), evidence=())
 
 
 def delivered(update: Update) -> Measure | None:
@@ -312,9 +301,9 @@ def judge_delivered(measures: Sequence[Measure], settings: Settings) -> Verdict 
     since = [m for m in lasting(measures, is_reference) if np.isfinite(m.value)]
     if not since:
         return None
-    gap, away = max(m.value for m in since), float(np.mean([m.more["other"] for m in since]))
+    gap, away = max(m.value for m in since), mean(since, "other")
     what = Fault.of("sampler_is_reference", since=since[0].label, gap=gap, away=away)
-    return Verdict(grade=grade("gradient_zero"), what=[what], began=since[0].label, evidence=worst(since))
+    return Verdict.of(grade("gradient_zero"), since, what)
 
 
 def judge_sampler_still(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -328,4 +317,4 @@ def judge_sampler_still(measures: Sequence[Measure], settings: Settings) -> Verd
     if change <= max(10 * least, limit("sampler")):
         return None
     what = Fault.of("sampler_still", change=max(theirs.values()), moved=change)
-    return Verdict(grade=grade("gradient_zero"), what=[what], began=measures[0].label, evidence=())
+    return Verdict.of(grade("gradient_zero"), measures, what, evidence=())

@@ -13,7 +13,7 @@ from grpo_core.text import tr
 from grpo_core.trainers.claims.faults import Fault
 from grpo_core.trainers.concepts import CONCEPTS, clipped_share
 from grpo_core.trainers.flow import ZERO
-from grpo_core.trainers.health.check import Measure, Verdict, against, lasting, worst
+from grpo_core.trainers.health.check import Measure, Verdict, against, lasting, mean
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.health.groups import rises
 from grpo_core.trainers.health.limits import grade, limit
@@ -51,14 +51,14 @@ def judge_groups(measures: Sequence[Measure], settings: Settings) -> Verdict | N
     if of_spread:
         what = Fault.of("dead_all_logged", since=first, count=sum(m.value for m in of_spread), all=len(of_spread))
     else:
-        what = Fault.of("dead_logged", since=first, share=float(np.mean([m.value for m in since])))
-    return Verdict(grade=_grade(measures, since), what=[what], began=first, evidence=worst(since))
+        what = Fault.of("dead_logged", since=first, share=mean(since))
+    return Verdict.of(_grade(measures, since), since, what)
 
 
 def _grade(measures: Sequence[Measure], since: Sequence[Measure]) -> Grade:
     """Return the grade of many dead groups: a notice where they may be solved, or where enough others teach."""
     means = [m.more["mean"] for m in measures]
-    live = 1 - float(np.mean([m.value for m in since]))
+    live = 1 - mean(since)
     if rises(means) or (live >= limit("sparse_live") and len(measures) < limit("sparse_updates")):
         return grade("sparse_live")
     return grade("sparse_updates" if live >= limit("sparse_live") else "dead")
@@ -81,16 +81,16 @@ def judge_clips(measures: Sequence[Measure], settings: Settings) -> Verdict | No
     if not since:
         return None
     what = Fault.of("clip_logged", since=since[0].label, share=max(m.value for m in since))
-    return Verdict(grade=grade(name), what=[what], began=since[0].label, evidence=worst(since))
+    return Verdict.of(grade(name), since, what)
 
 
 def gap(update: Update) -> Measure | None:
     table, step = update.table, update.step
     if (step is not None and step.sampling_logp is not None) or (table is not None and table.sampling_logp is not None):
         raise NotRecordedError(RECORDED)
-    if (mean := update.logged("sampler_gap")) is None:
+    if (known := update.logged("sampler_gap")) is None:
         raise NotRecordedError(tr("Their difference is not logged."))
-    return _measure(update, mean, "sampler_gap")
+    return _measure(update, known, "sampler_gap")
 
 
 def judge_gap(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -98,5 +98,4 @@ def judge_gap(measures: Sequence[Measure], settings: Settings) -> Verdict | None
     since = lasting(measures, against("sampler"))
     if not since:
         return None
-    what = Fault.of("sampler_logged", since=since[0].label, gap=float(np.mean([m.value for m in since])))
-    return Verdict(grade=grade("sampler"), what=[what], began=since[0].label, evidence=worst(since))
+    return Verdict.of(grade("sampler"), since, Fault.of("sampler_logged", since=since[0].label, gap=mean(since)))

@@ -79,9 +79,9 @@ def judge_beside_left_out(measures: Sequence[Measure], settings: Settings) -> Ve
     mean, error = float(given.mean()), float(given.std() / np.sqrt(len(given)))
     if len(given) < limit("rows") or abs(mean) < max(limit("left_out_mean"), limit("left_out_errors") * error):
         return None
-    what = [Fault.of("left_out_counts", count=len(given), mean=mean)]
+    what = Fault.of("left_out_counts", count=len(given), mean=mean)
     seen = worst(sorted(measures, key=lambda m: -abs(m.value)))
-    return Verdict(grade=grade("left_out_mean"), what=what, began=measures[0].label, evidence=seen)
+    return Verdict.of(grade("left_out_mean"), measures, what, evidence=seen)
 
 
 def judge_all_counted(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -90,8 +90,8 @@ def judge_all_counted(measures: Sequence[Measure], settings: Settings) -> Verdic
     count, of = (sum(m.more[name] for m in since) for name in ("count", "of"))
     if not count or count < limit("all_counted") * of:
         return None
-    what = [Fault.of("all_counted", since=since[0].label, count=count, all=of)]
-    return Verdict(grade=grade("all_counted"), what=what, began=since[0].label, evidence=worst(since))
+    what = Fault.of("all_counted", since=since[0].label, count=count, all=of)
+    return Verdict.of(grade("all_counted"), since, what)
 
 
 def _since(measures: Sequence[Measure], name: str) -> Sequence[Measure]:
@@ -105,5 +105,4 @@ def judge_unwritten(measures: Sequence[Measure], settings: Settings) -> Verdict 
     others, counted = (sum(m.more[name] for m in since) for name in ("others", "counted"))
     if not others or (share := others / counted) < limit("unwritten"):
         return None
-    what = [Fault.of("unwritten", since=since[0].label, share=share)]
-    return Verdict(grade=grade("unwritten"), what=what, began=since[0].label, evidence=worst(since))
+    return Verdict.of(grade("unwritten"), since, Fault.of("unwritten", since=since[0].label, share=share))

@@ -16,7 +16,7 @@ from grpo_core.text import tr
 from grpo_core.trainers.claims.faults import PLACES, Fault
 from grpo_core.trainers.claims.measures import FACTOR
 from grpo_core.trainers.concepts import names_of
-from grpo_core.trainers.health.check import Measure, Verdict, against, lasting, worst
+from grpo_core.trainers.health.check import Measure, Verdict, against, lasting, mean, worst
 from grpo_core.trainers.health.finding import Evidence
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.health.limits import grade, limit
@@ -85,11 +85,11 @@ def judge_non_finite(measures: Sequence[Measure], settings: Settings) -> Verdict
     those = [m for m in measures if m.value]
     if not those:
         return None
-    place, facts = those[0].more["first"]
-    label = those[0].label
-    what = Fault.of(f"not_finite:{place}", count=len(those), all=len(measures), label=label, **facts)
+    first = those[0]
+    place, facts = first.more["first"]
+    what = Fault.of(f"not_finite:{place}", count=len(those), all=len(measures), label=first.label, **facts)
     advice = ("mend_start",) if measures[0].value else ()
-    return Verdict(grade=Grade.SERIOUS, what=[what], began=label, evidence=list(those[0].evidence), advice=advice)
+    return Verdict.of(Grade.SERIOUS, those, what, evidence=first.evidence, advice=advice)
 
 
 def first_pass(update: Update) -> Measure | None:
@@ -119,9 +119,8 @@ def judge_first_pass(measures: Sequence[Measure], settings: Settings) -> Verdict
     since = lasting(measures, is_apart)
     if not since:
         return None
-    gap = float(np.mean([m.value for m in since]))
-    what = Fault.of("first_pass_apart", since=since[0].label, gap=gap, noise=since[0].more["noise"])
-    return Verdict(grade=grade("first_pass_single"), what=[what], began=since[0].label, evidence=worst(since))
+    what = Fault.of("first_pass_apart", since=since[0].label, gap=mean(since), noise=since[0].more["noise"])
+    return Verdict.of(grade("first_pass_single"), since, what)
 
 
 def no_sampler(update: Update) -> str:
@@ -178,14 +177,13 @@ def judge_sampler(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     since = lasting(measures, is_far)
     if not since:
         return None
-    first, gap = since[0].label, float(np.mean([m.value for m in since]))
-    far, divergence, cut = (float(np.mean([m.more[name] for m in since])) for name in ("far", "divergence", "cut"))
-    what = Fault.of("sampler_apart", since=first, gap=gap, far=far)
-    weights = Fault.of("importance_cut", since=first, divergence=divergence, cut=cut)
+    first = since[0].label
+    what = Fault.of("sampler_apart", since=first, gap=mean(since), far=mean(since, "far"))
+    weights = Fault.of("importance_cut", since=first, divergence=mean(since, "divergence"), cut=mean(since, "cut"))
     evidence = worst(since) or [
         Evidence(step=m.label, what=tr("mean difference {gap:.3g} nats").format(gap=m.value)) for m in since[:5]
     ]
-    return Verdict(grade=grade("sampler"), what=[what, weights], began=first, evidence=evidence)
+    return Verdict.of(grade("sampler"), since, what, weights, evidence=evidence)
 
 
 def _far_places(update: Update, differences: np.ndarray, weights: np.ndarray | None = None) -> tuple[Evidence, ...]:
@@ -251,6 +249,5 @@ def judge_stale(measures: Sequence[Measure], settings: Settings) -> Verdict | No
     since = lasting(measures, is_stale)
     if not since:
         return None
-    mean, oldest = float(np.mean([m.value for m in since])), max(m.more["oldest"] for m in since)
-    what = Fault.of("stale", since=since[0].label, mean=mean, oldest=oldest)
-    return Verdict(grade=grade("stale"), what=[what], began=since[0].label, evidence=worst(since))
+    oldest = max(m.more["oldest"] for m in since)
+    return Verdict.of(grade("stale"), since, Fault.of("stale", since=since[0].label, mean=mean(since), oldest=oldest))

@@ -12,14 +12,12 @@ from contextlib import suppress
 import numpy as np
 
 from grpo_core import recompute
-from grpo_core.claims.claim import Claim
 from grpo_core.config import Settings
 from grpo_core.errors import NotRecordedError
 from grpo_core.levels import LEVELS
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
 from grpo_core.trainers.claims.faults import Fault
-from grpo_core.trainers.claims.findings import Run
 from grpo_core.trainers.health.check import Bad, Measure, Verdict, against, lasting, share_earned, worst
 from grpo_core.trainers.health.groups import dead_groups
 from grpo_core.trainers.health.limits import grade, limit
@@ -68,17 +66,15 @@ def judge_collapse(measures: Sequence[Measure], settings: Settings) -> Verdict |
     if not since or measures[0].value <= 0:
         return None
     least = min(since, key=lambda m: m.value)
-    claims: list[Claim[Run]] = [_far(since, measures[0], "entropy_collapsed", is_collapsed, least)]
+    claims = [_far(since, measures[0], "entropy_collapsed", is_collapsed, least)]
     before, after = (_equal(part) for part in (measures[: len(measures) - len(since)], since))
     if before is not None and after is not None:
         claims.append(Fault.of("equal_shares", since=since[0].label, before=before, after=after))
-    seen, began, bad = worst([measures[0], *since]), since[0].label, grade("entropy_collapsed")
-    advice: tuple[str, ...] = ()
-    if (share := share_earned(since)) is not None:
-        claims.append(Fault.of("earns", since=began, share=share))
-        bad = grade("learned")
-        advice = ("explores",)
-    return Verdict(grade=bad, what=claims, began=began, evidence=seen, advice=advice)
+    seen = worst([measures[0], *since])
+    if (share := share_earned(since)) is None:
+        return Verdict.of(grade("entropy_collapsed"), since, *claims, evidence=seen)
+    claims.append(Fault.of("earns", since=since[0].label, share=share))
+    return Verdict.of(grade("learned"), since, *claims, evidence=seen, advice=("explores",))
 
 
 def _far(since: Sequence[Measure], first: Measure, name: str, bad: Bad, extreme: Measure) -> Fault:
@@ -108,9 +104,7 @@ def judge_blow_up(measures: Sequence[Measure], settings: Settings) -> Verdict | 
         return None
     most = max(since, key=lambda m: m.value)
     what = _far(since, measures[0], "entropy_blown_up", is_blown_up, most)
-    return Verdict(
-        grade=grade("entropy_blown_up"), what=[what], began=since[0].label, evidence=worst([measures[0], *since])
-    )
+    return Verdict.of(grade("entropy_blown_up"), since, what, evidence=worst([measures[0], *since]))
 
 
 def is_blown_up(measure: Measure, first: Measure) -> bool:
@@ -169,13 +163,8 @@ def judge_clipped(measures: Sequence[Measure], settings: Settings) -> Verdict | 
     what = [Fault.of("clipped", since=since[0].label, share=max(m.value for m in since))]
     what += [Fault.of("pulled", since=since[0].label, share=pulled)] if pulled else []
     once = all(m.more["passes"] == 1 for m in since)
-    return Verdict(
-        grade=grade("clipped_actions" if settings.recorded.longest == limit("clipped_actions") else name),
-        what=what,
-        began=since[0].label,
-        evidence=worst(since),
-        advice=("sampler_age",) if once else (),
-    )
+    bad = grade("clipped_actions" if settings.recorded.longest == limit("clipped_actions") else name)
+    return Verdict.of(bad, since, *what, advice=("sampler_age",) if once else ())
 
 
 def cap(update: Update) -> Measure:
@@ -192,9 +181,7 @@ def judge_cap(measures: Sequence[Measure], settings: Settings) -> Verdict | None
     first = measures[0]
     if first.value >= limit("cap"):
         return None
-    return Verdict(
-        grade=grade("cap"), what=[Fault.of("cap", cap=first.value)], began=first.label, evidence=first.evidence
-    )
+    return Verdict.of(grade("cap"), measures, Fault.of("cap", cap=first.value), evidence=first.evidence)
 
 
 def _no_range(update: Update) -> str:
@@ -248,7 +235,7 @@ def judge_reach(measures: Sequence[Measure], settings: Settings) -> Verdict | No
     if farthest.more["away"] < limit("range_of_gspo"):  # GSPO's own range would stop no push either
         return None
     what = Fault.of("never_reached", away=_rounded_up(farthest.more["away"]), low=low, high=high)
-    return Verdict(grade=grade("range_of_tokens"), what=[what], began=measures[0].label, evidence=farthest.evidence)
+    return Verdict.of(grade("range_of_tokens"), measures, what, evidence=farthest.evidence)
 
 
 def judge_range_of_completions(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -260,7 +247,7 @@ def judge_range_of_completions(measures: Sequence[Measure], settings: Settings) 
         return None
     most = max(measures, key=lambda m: m.value)
     what = Fault.of("range_of_completions", low=low, high=high, share=most.value, label=most.label)
-    return Verdict(grade=grade("range_of_completions"), what=[what], began=measures[0].label, evidence=most.evidence)
+    return Verdict.of(grade("range_of_completions"), measures, what, evidence=most.evidence)
 
 
 def far_tokens(update: Update) -> Measure | None:
@@ -318,4 +305,4 @@ def judge_far_tokens(measures: Sequence[Measure], settings: Settings) -> Verdict
     o = settings.objective
     if settings.recorded.names_loss and o.beta == limit("kl_watched"):
         bad = grade("kl_watched")
-    return Verdict(grade=bad, what=claims, began=those[0].label, evidence=worst(those))
+    return Verdict.of(bad, those, *claims)

@@ -42,9 +42,8 @@ def judge_unscored(measures: Sequence[Measure], settings: Settings) -> Verdict |
     those = [m for m in measures if m.more["lost"]]
     if not those or lost == rows or lost / rows < limit("missing"):
         return None
-    first = those[0].label
-    what = Fault.of("unscored", share=lost / rows, count=lost, all=rows, label=first)
-    return Verdict(grade=grade("missing"), what=[what], began=first, evidence=worst(those))
+    what = Fault.of("unscored", share=lost / rows, count=lost, all=rows, label=those[0].label)
+    return Verdict.of(grade("missing"), those, what)
 
 
 def parts_of(update: Update) -> tuple[Completions, np.ndarray, tuple[str, ...], np.ndarray]:
@@ -120,10 +119,9 @@ def judge_constant_part(measures: Sequence[Measure], settings: Settings) -> Verd
     whole = DEVIATIONS[o.std].of_batch and any(claim.kind == "between" for claim in flat)  # it increases the divisor
     if BASELINES[o.baseline].within_group and settings.recorded.names_loss and not whole:
         flat.append(Fault.of("adds_nothing", names=tuple(dict(claim.values)["name"] for claim in flat)))
-    first = measures[0].label
     seen = plural("{count} completion", "{count} completions", int(count)).format(count=int(count))
-    evidence = [Evidence(step=first, what=seen)]
-    return Verdict(grade=grade("part_constant"), what=flat, began=first, evidence=evidence)
+    evidence = [Evidence(step=measures[0].label, what=seen)]
+    return Verdict.of(grade("part_constant"), measures, *flat, evidence=evidence)
 
 
 def judge_fighting_parts(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
@@ -156,7 +154,7 @@ def judge_fighting_parts(measures: Sequence[Measure], settings: Settings) -> Ver
         )
         for m in measures[:5]
     ]
-    return Verdict(grade=grade("opposed"), what=[what], began=measures[0].label, evidence=seen)
+    return Verdict.of(grade("opposed"), measures, what, evidence=seen)
 
 
 def _opposition(covariance: np.ndarray, i: int, j: int) -> tuple[float, float]:
@@ -201,13 +199,8 @@ def judge_outliers(measures: Sequence[Measure], settings: Settings) -> Verdict |
         share=most.more["share"],
     )
     divided = DEVIATIONS[settings.objective.std].divides and settings.recorded.names_loss
-    return Verdict(
-        grade=grade("advantage_far"),
-        what=[what],
-        began=those[0].label,
-        evidence=worst(sorted(those, key=lambda m: -m.value)),
-        advice=("limit_reward",) if divided else (),
-    )
+    seen, advice = worst(sorted(those, key=lambda m: -m.value)), ("limit_reward",) if divided else ()
+    return Verdict.of(grade("advantage_far"), those, what, evidence=seen, advice=advice)
 
 
 def far_rewards(update: Update) -> Measure | None:
@@ -242,7 +235,7 @@ def judge_far_rewards(measures: Sequence[Measure], settings: Settings) -> Verdic
         median=middle,
         usual=usual,
     )
-    return Verdict(grade=grade("reward_far"), what=[what], began=those[0].label, evidence=worst(those))
+    return Verdict.of(grade("reward_far"), those, what)
 
 
 def answered(update: Update) -> Measure | None:
@@ -272,7 +265,7 @@ def judge_answered(measures: Sequence[Measure], settings: Settings) -> Verdict |
         return None
     what = Fault.of("answered", count=right, all=every, low=low)
     shown = [m for m in those if m.more["right"]]
-    return Verdict(grade=grade("answered"), what=[what], began=shown[0].label, evidence=worst(shown, SHOWN))
+    return Verdict.of(grade("answered"), shown, what)
 
 
 def means_of_parts(update: Update) -> Measure | None:
@@ -337,4 +330,4 @@ def judge_exploited(measures: Sequence[Measure], settings: Settings) -> Verdict 
         for m in (measures[0], began, measures[-1])
     ]
     bad = grade("exploited_unpaid" if weights[down] == limit("exploited_unpaid") else "exploited_updates")
-    return Verdict(grade=bad, what=[what], began=began.label, evidence=seen)
+    return Verdict.of(bad, [began], what, evidence=seen)

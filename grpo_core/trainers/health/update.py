@@ -10,7 +10,7 @@ import numpy as np
 from grpo_core import recompute
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError, NotRecordedError, shortened
-from grpo_core.foreign.recording import Completions, Report, Source
+from grpo_core.foreign.recording import Completions, Report, Source, or_why_not
 from grpo_core.kl import EXACT
 from grpo_core.objective import Terms
 from grpo_core.record import Step
@@ -167,16 +167,8 @@ def read(source: Source, position: int) -> Update:
         reports=tuple(source.reports(position)),
         vocabulary=source.vocabulary,
     )
-    try:
-        table = source.completions(position)
-        if table.repeated:
-            update.why_no_table = tr("This step has the same completions as the step before.")
-        else:
-            update.table = table
-    except NotRecordedError as error:
-        update.why_no_table = str(error)
-    try:
-        update.step = source.step(position)
-    except NotRecordedError as error:
-        update.why_no_step = str(error)
+    update.table, update.why_no_table = or_why_not(source.completions, position)
+    if update.table is not None and update.table.repeated:
+        update.table, update.why_no_table = None, tr("This step has the same completions as the step before.")
+    update.step, update.why_no_step = or_why_not(source.step, position)
     return update

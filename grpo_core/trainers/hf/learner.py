@@ -65,12 +65,25 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
         return step
 
     def update_time(self) -> UpdateTime:
+        """Estimate the time of an update on this machine without computing one.
+
+        Raises:
+            Cancelled: the estimate was cancelled.
+        """
         with self._autocast():
             return dataclasses.replace(probe(self.policy, self._settings, self._ask), loading=self._loading)
 
     def answered(
         self, origin: Origin, question: Question | Replay, step: Step, history: Sequence[Step]
     ) -> Answer | Replayed:
+        """Answer a question about ``step``. The learner is restored to its previous state afterwards.
+
+        Args:
+            history: the consecutive updates that end with the one before ``step``.
+
+        Raises:
+            GrpoError: the question cannot be answered; the message says why.
+        """
         with self.standing_before(step, history):
             return answered(self, question, step, lambda prompt: question_in(prompt.tolist(), origin))
 

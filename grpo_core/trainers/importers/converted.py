@@ -69,7 +69,7 @@ class ConvertedRun(Source):
                 step = reader.step(position)
             except NotRecordedError as error:
                 raise NotRecordedError(self._why_no_step or str(error)) from None
-        texts = self.texts(position)
+        texts = self.completions(position)
         first = np.unique(step.group, return_index=True)[1]
         return dataclasses.replace(
             step,

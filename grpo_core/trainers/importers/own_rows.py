@@ -297,7 +297,7 @@ class OwnRows(RowRun):
         for name in self._objects:
             found = (record.get(name) or {}).items()
             named = metrics if name == "metrics" else parts
-            named.update({str(each): number(value) for each, value in found if _is_number(value)})
+            named.update({str(each): number(value) for each, value in found if isinstance(value, int | float)})
         parts |= {name: number(record.get(name)) for name in self._parts}
         if isinstance(reward, dict):
             parts |= {str(name): number(value) for name, value in reward.items()}
@@ -317,7 +317,7 @@ class OwnRows(RowRun):
             metrics=metrics,
             advantage=_mean(of("advantage")),
             entropy=_mean(of("entropy")),
-            length=int(value) if _is_number(value := of("length")) else None,
+            length=int(value) if isinstance(value := of("length"), int | float) else None,
             truncated=None if cut is None else bool(cut),
             tokens=self._tokens(of("ids"), of),
         )
@@ -348,7 +348,3 @@ def _mean(value: Any) -> float:
         known = [number(one) for one in value if one is not None]
         return math.fsum(known) / len(known) if known else math.nan
     return number(value)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float)

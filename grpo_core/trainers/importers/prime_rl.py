@@ -260,24 +260,21 @@ def matched(exported: Exported, rows: Sequence[RowTokens | None]) -> tuple[list[
             by_tokens.setdefault(ids.tobytes(), []).append(i)
     left = 0
     for one in sorted(exported.sequences, key=lambda one: -len(one.tokens.ids)):
-        same = by_tokens.get(one.tokens.ids.tobytes())
-        place = same.pop(0) if same else _longer(one, whole, trained)
+        own = one.tokens.ids
+        same = by_tokens.get(own.tobytes())
+        longer = (  # completions that begin with the sequence, which may have been truncated
+            i
+            for i, ids in enumerate(whole)
+            if ids is not None and not trained[i] and len(ids) > len(own) and np.array_equal(ids[: len(own)], own)
+        )
+        place = same.pop(0) if same else next(longer, None)
         row = None if place is None else rows[place]
-        if place is None or row is None or row.before is None or len(row.before) >= len(one.tokens.ids):
+        if place is None or row is None or row.before is None or len(row.before) >= len(own):
             left += 1
             continue
         trained[place] = True
         found[place] = one.row(len(row.before), row)
     return found, trained, left
-
-
-def _longer(one: PackedSequence, whole: Sequence[np.ndarray | None], taken: np.ndarray) -> int | None:
-    """Return the first completion, not ``taken``, that begins with a sequence, which may have been truncated."""
-    own = one.tokens.ids
-    for i, ids in enumerate(whole):
-        if ids is not None and not taken[i] and len(ids) > len(own) and np.array_equal(ids[: len(own)], own):
-            return i
-    return None
 
 
 def with_loss(

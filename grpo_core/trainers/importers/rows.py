@@ -208,15 +208,15 @@ def number(value: Any) -> float:
     return math.nan if value is None else float(value)
 
 
-def numbers(value: Any, count: int, empty: float = math.nan) -> np.ndarray:
-    """Return a list of ``count`` numbers, ``empty`` for a missing one, or for all if ``value`` is None.
+def numbers(value: Any, count: int) -> np.ndarray:
+    """Return a list of ``count`` numbers, NaN for a missing one, or for all if ``value`` is None.
 
     Raises:
         TypeError, ValueError, OverflowError: it is something else.
     """
     if value is None:
-        return np.full(count, empty)
-    found = np.array([empty if one is None else one for one in value], np.float64)
+        return np.full(count, np.nan)
+    found = np.array([math.nan if one is None else one for one in value], np.float64)
     if found.shape != (count,):
         raise ValueError(f"{len(found)} numbers for {count} tokens")
     return found

@@ -16,7 +16,7 @@ import numpy as np
 
 from grpo_core.config import Settings
 from grpo_core.errors import NotRecordedError, RunFileError
-from grpo_core.foreign.recording import Completions, Report, Source, Texts
+from grpo_core.foreign.recording import Completions, Report, Source
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
 from grpo_core.trainers.concepts import plain
@@ -297,9 +297,6 @@ class Joined(Source):
 
     def completions(self, position: int) -> Completions:
         return self._rows.completions(self._position(position))
-
-    def texts(self, position: int) -> Texts:
-        return self._rows.texts(self._position(position))
 
     def measured(self, position: int) -> tuple[Completions | None, Step | None]:
         found = self._at(position)[0]

@@ -20,7 +20,7 @@ import numpy as np
 from grpo_core.config import Learner, Settings
 from grpo_core.config.recorded import RecordedTask
 from grpo_core.errors import GrpoError, NotRecordedError, RunFileError, shortened
-from grpo_core.foreign.recording import Completions, Report, Source, Texts, file_stamp
+from grpo_core.foreign.recording import Completions, Report, Source, file_stamp
 from grpo_core.foreign.trajectory import trajectories_in
 from grpo_core.record import Step
 from grpo_core.text import listed, plural, tr
@@ -122,10 +122,10 @@ class Trace(Source):
         with self._fitting(position):
             columns = self._columns(position)
             self._refuse_without_tokens(columns)
-            step, texts = self._assembled(position, columns), _texts(columns)
+            step, (prompts, completions) = self._assembled(position, columns), _texts(columns)
             first = np.unique(step.group, return_index=True)[1]
             step = dataclasses.replace(
-                step, prompt_texts=tuple(texts.prompts[row] for row in first), completion_texts=texts.completions
+                step, prompt_texts=tuple(prompts[row] for row in first), completion_texts=completions
             )
         self._latest = (position, self.stamp(position), step)
         return step
@@ -133,8 +133,8 @@ class Trace(Source):
     def measured(self, position: int) -> tuple[Completions | None, Step | None]:
         with self._fitting(position):
             columns = self._columns(position, left_out=TEXTS)
-            rows = sum(each.rows for each in columns)
-            table = self._table(columns, Texts(prompts=(None,) * rows, completions=(None,) * rows))
+            none = (None,) * sum(each.rows for each in columns)
+            table = self._table(columns, none, none)
             step = None
             with suppress(NotRecordedError):
                 self._refuse_without_loss()
@@ -187,15 +187,14 @@ class Trace(Source):
                 )
             ) from None
 
-    def texts(self, position: int) -> Texts:
-        return _texts([columns_of(piece.path) for piece in self.steps[position - 1].pieces.values()])
-
     def completions(self, position: int) -> Completions:
         with self._fitting(position):
             columns = [columns_of(piece.path) for piece in self.steps[position - 1].pieces.values()]
-            return self._table(columns, _texts(columns))
+            return self._table(columns, *_texts(columns))
 
-    def _table(self, columns: list[Columns | Arrays], texts: Texts) -> Completions:
+    def _table(
+        self, columns: list[Columns | Arrays], prompts: tuple[str | None, ...], completions: tuple[str | None, ...]
+    ) -> Completions:
         task = self.settings.recorded
         rewards = stacked([row for c in columns for row in c.lists("rewards", np.float64, optional=True)])
         generations = np.concatenate([generations_of(c) for c in columns])
@@ -205,14 +204,14 @@ class Trace(Source):
         tokens = None if any(row is None or not len(row) for row in ids) else [row for row in ids if row is not None]
         weights = np.asarray(task.reward_weights or (1.0,), np.float64)
         return Completions(
-            prompts=texts.prompts,
-            completions=texts.completions,
+            prompts=prompts,
+            completions=completions,
             group=np.unique(group, return_inverse=True)[1],
             rewards=np.full(len(group), np.nan) if rewards is None else weighted(rewards, weights),
             reward_names=task.reward_names,
             reward_parts=rewards,
             reward_weights=task.reward_weights,
-            trajectories=trajectories_in(texts.prompts, texts.completions),
+            trajectories=trajectories_in(prompts, completions),
             advantage=None
             if all(row is None for row in advantage)
             else np.array([np.nan if row is None or not len(row) else row[0] for row in advantage]),
@@ -264,9 +263,10 @@ class Trace(Source):
         return self._logs[attempt][1]
 
 
-def _texts(columns: list[Columns | Arrays]) -> Texts:
-    prompts, completions = ([text for c in columns for text in c.values(name, optional=True)] for name in TEXTS)
-    return Texts(prompts=tuple(prompts), completions=tuple(completions))
+def _texts(columns: list[Columns | Arrays]) -> Iterator[tuple[str | None, ...]]:
+    """Yield the prompts and the completions, each None if it is not recorded."""
+    for name in TEXTS:
+        yield tuple(text for c in columns for text in c.values(name, optional=True))
 
 
 def _reports(path: Path) -> dict[int, list[Report]]:

@@ -117,7 +117,6 @@ class VerifiersRun(TextRun):
         """Return a copy that can be refreshed independently: indexes are replaced, never modified."""
         other = copy.copy(self)
         other.notes, other.labels = list(self.notes), list(self.labels)
-        other._digests = dict(self._digests)
         return other
 
     @property

@@ -67,8 +67,7 @@ class Recorder(QMainWindow):
             run=lambda: self.called.append(id),
             blocked=lambda: stand.blocked.get(id, ""),
             checked=None if command.checked is None else lambda: id in stand.on,
-            text_now=lambda: stand.texts.get(id, command.text),
-            icon_now=None,
+            face=lambda: (stand.texts.get(id, command.text), command.icon),
         )
 
 

@@ -10,7 +10,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QApplication, QFileDialog, QInputDialog, QMainWindow
 
 from app.commands.actions import Actions
-from app.commands.command import Command, CommandStatus, conflicts
+from app.commands.command import Command, conflicts
 from app.workspace.player import Mode
 from tests.app.commands.conftest import Recorder
 from tests.app.conftest import Driver
@@ -174,11 +174,6 @@ def test_an_action_is_changed_only_where_its_command_stands_differently(window: 
     window.stand.blocked["undo"] = "No setting has been changed."
     actions.refresh()
     assert set(changed) == {"undo"}
-
-
-def test_the_status_of_a_command_can_be_compared() -> None:
-    command = Command(id="a", text="A", menu="Run", run=print)
-    assert command.status() == command.status() == CommandStatus("A", "", False)
 
 
 def test_conflicts_are_found(window: QMainWindow) -> None:

@@ -355,4 +355,4 @@ def test_while_a_lesson_is_open_it_is_what_a_film_shows(
     driver.qtbot.waitUntil(lambda: not program.exporter.busy)
     assert "cancelled" in driver.messages[-1]
     assert list(tmp_path.glob("*.webp")) == []
-    assert list(temporary.iterdir()) == []
+    driver.qtbot.waitUntil(lambda: not list(temporary.iterdir()))

@@ -26,12 +26,12 @@ def test_a_run_is_freed_when_the_other_window_closes_it(driver: Driver, tmp_path
         program.runs.open_path(path)
         driver.qtbot.waitUntil(lambda: program.workspace.view.run.path == path)
         run = program.workspace.view.run
-        program.held_runs.look()
+        program.runs.free_held()
         assert run.held
         assert "another window" in run.read_only
         for _ in range(more):
             writer.append(next(training))
-    program.held_runs.look()
+    program.runs.free_held()
     driver.qtbot.waitUntil(lambda: program.workspace.view.run.head == 3 + more)
     freed = program.workspace.view.run
     assert not freed.held

@@ -84,13 +84,13 @@ def test_a_disk_that_never_answers_is_left_behind_after_some_seconds_and_the_nex
 ) -> None:
     path = a_run(tmp_path / "remote.grpo")
     monkeypatch.setattr(file_task, "DEAF_MS", 50)
-    tasks = driver.program.run_files
+    tasks = driver.program.runs
     driver.program.runs.open_path(path)
     driver.qtbot.waitUntil(disk.asked.is_set)
     tasks.say_at_work()
     cancel = driver.program.window.messages.lines[-1].buttons[0]
     cancel.click()
-    driver.qtbot.waitUntil(lambda: not driver.program.run_files.busy)
+    driver.qtbot.waitUntil(lambda: not driver.program.runs.busy)
     assert any("was abandoned; perhaps the disk does not answer" in text for text in driver.messages)
     monkeypatch.undo()
     driver.open(a_run(tmp_path / "here.grpo", 2))
@@ -111,13 +111,16 @@ def test_the_program_ends_though_a_disk_does_not_answer(
     driver.qtbot.waitUntil(lambda: driver.program.window.may_close)
 
 
-def test_opening_can_be_cancelled_between_two_series_and_says_how_far_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_opening_can_be_cancelled_between_two_series_and_says_how_far_it_is(tmp_path: Path) -> None:
     path = a_run(tmp_path / "long.grpo")
-    poll = Poll()
     told: list[float] = []
-    monkeypatch.setattr(poll, "tell", told.append)
+
+    class Told(Poll):
+        def __call__(self, fraction: float | None = None) -> None:
+            told.append(fraction or 0.0)
+            super().__call__(fraction)
+
+    poll = Told()
     RunHandle.open(path, poll).close_file()
     assert told == sorted(told) and 0.9 < told[-1] < 1
     poll.stopped = True

@@ -14,17 +14,18 @@ from app.panels.policy_data import moves, paid, picture, sampled, undrawn
 from app.panels.score import claims_on
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView
-from grpo_core import learners
+from grpo_core import learners, recompute
 from grpo_core.advantages import advantages
-from grpo_core.claims.captions import AllAlike, Drawn, Moved, Ranged, Sampled, Scored, Silent, Undrawn
+from grpo_core.claims.captions import CAPTIONS, Caption, Drawn, Moved, Undrawn
 from grpo_core.claims.claim import Claim
 from grpo_core.claims.typed import TYPED, Joined, Typed
 from grpo_core.config import Objective
-from tests.core.claims.drawn import assert_enough, kind_of, kinds_in, others
+from grpo_core.reasons.normalized import normalized
+from tests.core.claims.drawn import assert_enough, kind_of, others
 from tests.core.explain_cases import random_settings
 
 Said = tuple[Any, Claim[Any]]
-KINDS = kinds_in("grpo_core.claims.captions")
+KINDS = (*CAPTIONS, "Moved", "Undrawn")
 
 
 def said(numbers: np.random.Generator) -> Iterator[Said]:
@@ -37,6 +38,9 @@ def said(numbers: np.random.Generator) -> Iterator[Said]:
         settings = settings.replace({"task.landscape": "custom", "task.custom": (0.5,) * 10})
     origin, run = learners.origin(settings), learners.learner(settings)
     step = [next(run) for _ in range(int(numbers.integers(1, 3)))][-1]
+    if numbers.random() < 0.2:
+        lost = numbers.random(len(step.rewards)) < numbers.choice([0.3, 1.0])
+        step = dataclasses.replace(step, rewards=np.where(lost, np.nan, step.rewards))
     assert step.context is not None
     for context in np.unique(step.context[step.mask]):
         shown = picture(StepView(origin, step, Stage.UPDATE, 0), int(context), origin.action_rewards)
@@ -47,8 +51,13 @@ def said(numbers: np.random.Generator) -> Iterator[Said]:
         missed = undrawn(shown, shown.draws)
         if missed is not None:
             yield drawn, missed
-        if shown.draws.normalized is not None:
-            yield drawn, shown.draws.normalized
+        for total in (None, float(drawn.advantages.sum())):
+            view, given = StepView(origin, step, Stage.UPDATE, 0), recompute.advantage(step)
+            gained = given[rows] if given.ndim == 1 else given[rows, tokens]
+            made = None if view.numbers is None else normalized(view.numbers, rows, gained, total)
+            assert total is not None or made == shown.draws.normalized
+            if made is not None:
+                yield drawn, made
         caption = sampled(shown, shown.draws)
         assert ("from an earlier policy" in caption.words()) == (staleness > 0 and step.step > 1)
         yield drawn, caption
@@ -56,29 +65,28 @@ def said(numbers: np.random.Generator) -> Iterator[Said]:
         yield shown.change, moves(shown)
 
 
+OTHERWISE = {
+    "sampled": ("sampled_earlier",),
+    "sampled_earlier": ("sampled",),
+    "unscored": ("scored", "scored_some"),
+    "scored": ("unscored",),
+    "scored_some": ("scored", "unscored"),
+    "ranged": ("ranged_sum", "silent", "silent_alike", "all_alike"),
+    "ranged_sum": ("silent", "silent_alike", "all_alike"),
+    "all_alike": ("silent", "silent_alike", "ranged"),
+    "silent_alike": ("silent", "ranged", "all_alike"),
+    "silent": ("silent_alike", "ranged", "all_alike"),
+}
+"""Kind -> kinds that are not true of the same draws."""
+
+
 def mutants(claim: Claim[Any]) -> Iterator[Claim[Any]]:
     """Yield claims that say something else."""
-    if isinstance(claim, Ranged):
-        for name in ("low", "high"):
-            yield dataclasses.replace(claim, **{name: getattr(claim, name) + 0.001})
-            yield dataclasses.replace(claim, **{name: -getattr(claim, name) - 0.01})
-        yield dataclasses.replace(claim, total=1e3)
-        yield Silent(equal=True)
-    elif isinstance(claim, AllAlike):
-        yield AllAlike(value=claim.value + 0.001)
-        yield AllAlike(value=-claim.value + 1e-3)
-        yield Silent(equal=False)
-    elif isinstance(claim, Silent):
-        yield Silent(equal=not claim.equal)
-        yield Ranged(low=-1.0, high=1.0)
-        yield AllAlike(value=0.5)
-    elif isinstance(claim, (Sampled, Scored)):
-        for field in dataclasses.fields(claim):
-            value = getattr(claim, field.name)
-            other: Any = {field.name: 0.5 if value is None else value + 1}
-            yield dataclasses.replace(claim, **other)
-        if isinstance(claim, Scored):
-            yield dataclasses.replace(claim, mean=-claim.mean if claim.mean else 1e-3)
+    if isinstance(claim, Caption):
+        facts = {"low": -1.0, "high": 1.0, "total": 1e3, "mean": 0.123, "scored": 1, "count": 99, **dict(claim.values)}
+        yield from others(claim, np.random.default_rng(1))
+        for kind in OTHERWISE.get(claim.kind, ()):
+            yield Caption.of(kind, **facts)
     elif isinstance(claim, Undrawn):
         yield dataclasses.replace(claim, best=claim.best + 1)
         yield dataclasses.replace(claim, best=claim.best - 1)

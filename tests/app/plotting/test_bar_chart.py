@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QFontMetricsF, QImage
+from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtGui import QFocusEvent, QFontMetricsF, QImage, QPainter
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
@@ -132,6 +132,18 @@ def test_the_arrows_walk_from_the_chosen_place_and_home_and_end_leap(qtbot: QtBo
     for key in (Key.Key_Right, Key.Key_Right, Key.Key_Right, Key.Key_Left, Key.Key_Home, Key.Key_End):
         QTest.keyClick(made, key)
     assert places == [2, 3, 3, 2, 0, 3]
+
+
+def test_the_ring_of_the_focus_stays_at_the_chart_while_a_position_is_read(qtbot: QtBot) -> None:
+    made, corner = chart(qtbot, picture()), QPoint(30, 20)
+    made.focusInEvent(QFocusEvent(QEvent.Type.FocusIn, Qt.FocusReason.TabFocusReason))
+    QTest.keyClick(made, Key.Key_Right)
+    window = QImage(500, 300, QImage.Format.Format_RGB32)
+    painter = QPainter(window)  # as if the chart were painted ahead into its window
+    painter.translate(corner)
+    made.paint(painter, made.rect())
+    painter.end()
+    assert window.copy(made.rect().translated(corner)) == made.grab().toImage().convertToFormat(window.format())
 
 
 def test_a_click_chooses_and_a_press_that_moves_does_not(qtbot: QtBot) -> None:

@@ -17,10 +17,11 @@ from app.application import Application
 from app.teaching.teaching import FILE, LessonRecovery
 from grpo_core.config import Settings
 from grpo_core.runs.run_file import RunWriter
-from grpo_core.runs.session import Manifest, read_manifest, save_session
+from grpo_core.runs.session import Manifest, save_session
 from tests.app.conftest import Driver
 from tests.app.stories.test_processes import ROOT, complaints, environment
 from tests.app.stories.test_session_files import opened, saved
+from tests.sessions import read_manifest
 
 STORY = """
 import os, signal, sys

@@ -35,7 +35,7 @@ class Told(app.application.Application):
         QTimer.singleShot(0, self, self.begin)
 
     def opened(self):
-        while self.run_files.busy:  # a run is read in the background
+        while self.runs.busy:  # a run is read in the background
             QApplication.processEvents()
 
     def begin(self):

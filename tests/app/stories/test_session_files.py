@@ -19,9 +19,10 @@ from app.settings.preferences import load_preferences
 from grpo_core.errors import SettingsError
 from grpo_core.runs.manifest import FORMAT, VERSION
 from grpo_core.runs.run_file import RunReader
-from grpo_core.runs.session import SUFFIX, Manifest, read_manifest, save_session
+from grpo_core.runs.session import SUFFIX, Manifest, save_session
 from tests.app.conftest import Driver, make, take_down
 from tests.app.stories.hands import panel, row_of
+from tests.sessions import read_manifest
 
 pytestmark = pytest.mark.one_window
 

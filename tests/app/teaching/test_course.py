@@ -13,12 +13,12 @@ from PySide6.QtWidgets import QDialog, QFileDialog
 from app.teaching.controllers.homework import HomeworkDialog
 from app.teaching.export.lesson_command import main
 from app.teaching.lessons.catalogue import COURSE, SLOTS, lesson_called, plan
-from grpo_core.runs.session import read_manifest
 from grpo_core.teaching.homework.file import read_homework
 from grpo_core.teaching.lessons import spoken
 from tests.app.conftest import Driver
 from tests.app.pdf_text import pages_of
 from tests.app.teaching.lessons.hands import Pupil
+from tests.sessions import read_manifest
 
 pytestmark = pytest.mark.one_window
 

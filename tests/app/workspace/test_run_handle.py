@@ -59,13 +59,12 @@ class Asked(Poll):
         self.wanted = wanted
         self.told: list[float] = []
 
-    def __call__(self) -> None:
+    def __call__(self, fraction: float | None = None) -> None:
         self.wanted -= 1
         self.stopped = self.wanted < 0
-        super().__call__()
-
-    def tell(self, fraction: float) -> None:
-        self.told.append(fraction)
+        super().__call__(fraction)
+        if fraction is not None:
+            self.told.append(fraction)
 
 
 def test_every_series_is_read_and_progress_told(file: Path, steps: list[Step]) -> None:

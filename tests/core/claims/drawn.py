@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from grpo_core.bandit.tasks import task
-from grpo_core.claims.claim import Claim, Tabled, agrees
+from grpo_core.claims.claim import Claim, Derived, Tabled, agrees
 from grpo_core.claims.comparison import Climbs, Failed, Lead, Level, Since, Sooner, Trained
 from grpo_core.claims.repeats import Batches, LastReward, Later, OnWrong, Passed, Reached, Repeated
 from grpo_core.claims.sweep import Between, Highest, Lowest, Moves, Smoothest, StillClimbing, Swept
@@ -200,7 +200,7 @@ def kinds_in(*names: str) -> tuple[str, ...]:
     """Return the kinds of claims defined as classes in the modules with these names."""
     modules = [vars(importlib.import_module(name)) for name in names]
     values = [value for module in modules for value in module.values() if isinstance(value, type)]
-    return tuple(sorted({v.__name__ for v in values if issubclass(v, Claim) and v not in (Claim, Tabled)}))
+    return tuple(sorted({v.__name__ for v in values if issubclass(v, Claim) and v not in (Claim, Derived, Tabled)}))
 
 
 def assert_enough(seen: Counter[str], kinds: Sequence[str], count: int, refused: int) -> None:

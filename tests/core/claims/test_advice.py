@@ -15,7 +15,7 @@ from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.learners import learner
 from grpo_core.record import Step
-from grpo_core.what_if.advice import FINDINGS, found, of_trial, trials, tried
+from grpo_core.what_if.advice import FINDINGS, found, trials, tried
 from tests.core.claims.drawn import others
 
 LIMITS = {"Pushes clipped": 0.5, "Exact KL": 5.0, "Entropy": 0.05, "Dead groups": 0.5, "Gradient norm": 10.0}
@@ -76,7 +76,7 @@ def test_advice_that_was_tried_has_its_effect_and_nothing_else_is_given(count: i
             said = []
             for name in found(step):
                 for trial in trials(step, before, name):
-                    claim = of_trial(trial)
+                    claim = Tried.found_in(trial)
                     worse = float(trial.kept[0]) - trial.limit
                     assert (worse < 0) == (name == "entropy")
                     if claim is None:
@@ -101,5 +101,5 @@ def test_a_change_without_effect_or_in_the_wrong_direction_is_no_advice() -> Non
     pairs = (pair for _ in range(99) for pair in ill(chance) if "clip_fraction" in found(pair[0]))
     trial = next(trial for pair in pairs for trial in trials(*pair, "clip_fraction"))
     for changed in (trial.kept, trial.kept + 0.01, np.full(6, np.nan)):
-        assert of_trial(dataclasses.replace(trial, changed=changed)) is None
-    assert isinstance(of_trial(dataclasses.replace(trial, changed=trial.kept - 1)), Tried)
+        assert Tried.found_in(dataclasses.replace(trial, changed=changed)) is None
+    assert Tried.found_in(dataclasses.replace(trial, changed=trial.kept - 1)) is not None

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from grpo_core.claims.captions import MOVED, most_moved
-from grpo_core.claims.comparison import CLIMBING, FINISH, Trained, climbed, led_since, sooner
-from grpo_core.claims.repeats import HALF, Repeated, wrong
-from grpo_core.claims.sweep import Swept, climbing, lowest, moved, smoothest
+from grpo_core.claims.comparison import CLIMBING, FINISH, Sooner, Trained, climbed, led_since
+from grpo_core.claims.repeats import HALF, OnWrong, Repeated
+from grpo_core.claims.sweep import Lowest, Moves, Smoothest, StillClimbing, Swept
 from tests.core.claims.drawn import said
 
 CASES = [6, pytest.param(100, marks=pytest.mark.long)]
@@ -67,38 +67,36 @@ def since_of(data: Trained, leader: str) -> int | None:
 
 
 def assert_first(data: Trained) -> None:
-    found = sooner(data)
+    found = Sooner.found_in(data)
     if found is None:
         return
-    names, line, updates, _ = found
     courses = [[mean(list(at)) for at in zip(*seeds_of(data, name), strict=True)] for name in data.courses]
     risen = [course for course in courses if course[-1] - course[0] > CLIMBING]
     lines = [course[0] + FINISH * (course[-1] - course[0]) for course in risen]
     lowest = min(course[-1] for course in risen)
-    assert any(line == pytest.approx(y) for y, course in zip(lines, risen, strict=True) if course[-1] == lowest)
+    assert any(found.line == pytest.approx(y) for y, course in zip(lines, risen, strict=True) if course[-1] == lowest)
     middle = {}
     for name in data.courses:
-        arrived = sorted(next((u for u, v in enumerate(s) if v > line), math.inf) for s in seeds_of(data, name))
+        arrived = sorted(next((u for u, v in enumerate(s) if v > found.line), math.inf) for s in seeds_of(data, name))
         middle[name] = arrived[(len(arrived) - 1) // 2]
-    assert middle[names[0]] == updates == min(middle.values())
+    assert middle[found.names[0]] == found.updates == min(middle.values())
 
 
 def assert_swept(data: Swept) -> None:
     last = {name: mean([seed[-1] for seed in seeds_of(data, name)]) for name in data.courses}
-    names, least = lowest(data)
-    assert least == pytest.approx(min(last.values())) and last[names[0]] == pytest.approx(least)
+    low, kl = Lowest.found_in(data), Moves.found_in(data)
+    assert low.least == pytest.approx(min(last.values())) and last[low.names[0]] == pytest.approx(low.least)
     ends = [[float(v) if math.isfinite(v) else math.inf for v in data.kl[[*data.kl][end]][-1]] for end in (0, -1)]
-    assert moved(data)[:2] == pytest.approx(tuple(statistics.median(end) for end in ends))
+    assert (kl.first, kl.last) == pytest.approx(tuple(statistics.median(end) for end in ends))
     fallen = {
         name: mean([math.fsum(max(a - b, 0.0) for a, b in itertools.pairwise(s)) for s in seeds_of(data, name)])
         for name in data.kl
     }
-    found = smoothest(data)
+    found, still = Smoothest.found_in(data), StillClimbing.found_in(data)
     if found is not None:
-        best, worst, smallest, largest, _ = found
-        assert (smallest, largest) == pytest.approx((min(fallen.values()), max(fallen.values())))
-        assert (fallen[best], fallen[worst]) == pytest.approx((smallest, largest))
-    for name in climbing(data):
+        assert (found.least, found.most) == pytest.approx((min(fallen.values()), max(fallen.values())))
+        assert (fallen[found.best], fallen[found.worst]) == pytest.approx((found.least, found.most))
+    for name in () if still is None else still.names:
         seeds = seeds_of(data, name)
         back = max(round((len(seeds[0]) - 1) / 10), 1)
         assert mean([s[-1] - s[-1 - back] for s in seeds]) > 0.01
@@ -107,15 +105,16 @@ def assert_swept(data: Swept) -> None:
 def assert_repeated(data: Repeated) -> None:
     for place, first in enumerate(data.passed):
         assert first == next((u + 1 for u, v in enumerate(data.max_prob[:, place]) if v > HALF), math.inf)
+    found = OnWrong.found_in(data)
     if data.rewards is None:
-        assert wrong(data) is None
+        assert found is None
         return
     ended = [
         any(pay[c][a] < max(pay[c]) for c, a in enumerate(chosen))
         for pay in [data.rewards.tolist()]
         for chosen in data.likeliest.tolist()
     ]
-    assert wrong(data) == sum(ended)
+    assert found is not None and found.wrong == sum(ended)
 
 
 def test_those_that_have_moved_most_are_found_one_by_one() -> None:
@@ -143,4 +142,4 @@ def test_no_run_is_called_first_whose_seeds_are_mostly_later() -> None:
     updates = np.arange(41)[:, None]
     courses = {name: (updates >= arrived).astype(float) for name, arrived in (("one", one), ("two", two))}
     assert np.median(one) < np.median(two)
-    assert sooner(Trained(courses=courses, stuck={}, floor=0.0)) is None
+    assert Sooner.found_in(Trained(courses=courses, stuck={}, floor=0.0)) is None

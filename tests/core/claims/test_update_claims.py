@@ -13,9 +13,9 @@ import pytest
 
 from grpo_core.claims.cards import CARDS, Card
 from grpo_core.claims.claim import Claim
-from grpo_core.claims.clip import NoRange, NothingToStop, WouldAct
-from grpo_core.claims.pushes import NoPush, Pair, SamePush, TimesPush
-from grpo_core.claims.what_if import WHAT_IFS, Same
+from grpo_core.claims.clip import WouldAct
+from grpo_core.claims.pushes import Pair
+from grpo_core.claims.what_if import PUSHES, WHAT_IFS, Same
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from grpo_core.explain.numbers import Numbers
@@ -43,14 +43,14 @@ def mutants(claim: Claim[Step]) -> Iterator[Claim[Step]]:
             below, above = claim.low or 0.5, claim.high or 1.5
             alone = (WouldAct(passed=claim.passed, low=below), WouldAct(passed=claim.passed, high=above))
             yield from (one for one in alone if one != claim)
-        yield NoRange(passed=claim.passed)
-        yield NothingToStop()
+        yield Card.of("no_range", passed=claim.passed)
+        yield Card.of("nothing_to_stop")
     else:
         yield WouldAct(passed=0, high=1.1)
-        yield NothingToStop() if isinstance(claim, NoRange) else NoRange(passed=0)
+        yield Card.of("nothing_to_stop") if kind_of(claim) == "no_range" else Card.of("no_range", passed=0)
 
 
-ON_CARDS = ("WouldAct", "NoRange", "NothingToStop", *CARDS)
+ON_CARDS = ("WouldAct", *CARDS)
 OF_WHAT = {"group", "passed", "stop", "call_end", "number"}
 """Fields that say what a claim of a card is about. It can be equally true of another group or pass."""
 
@@ -119,9 +119,9 @@ def test_a_gradient_is_not_said_to_cancel_because_the_trainer_reports_a_norm_of_
 
 @pytest.mark.parametrize("ratio", [2.0, 1.999999999])
 def test_a_claim_that_is_true_within_precision_is_no_mutant(ratio: float) -> None:
-    claim = TimesPush(ratio=ratio)
-    assert not any(isinstance(one, TimesPush) and abs(one.ratio - ratio) < 1e-3 for one in other_pushes(claim))
-    assert TimesPush(ratio=2.0) in set(other_pushes(TimesPush(ratio=2.1)))
+    others = [one for one in other_pushes(times(ratio)) if one.kind == "times_push"]
+    assert others and not any(abs(dict(one.values)["ratio"] - ratio) < 1e-3 for one in others)
+    assert times(2.0) in set(other_pushes(times(2.1)))
 
 
 @np.errstate(all="ignore")
@@ -156,16 +156,17 @@ def test_a_reason_without_a_claim_cannot_be_built() -> None:
             Reason(chip="", claims=claims, kind="note")
 
 
-def other_pushes(claim: Claim[Any]) -> Iterator[Claim[Pair]]:
+def times(ratio: float) -> Same:
+    return Same.of("times_push", ratio=ratio)
+
+
+def other_pushes(claim: Same) -> Iterator[Same]:
     """Yield claims on pushes that say something else."""
-    kinds = (NoPush(at_all=True), NoPush(at_all=False), SamePush(whole=False), TimesPush(ratio=2.0))
-    every = (*kinds, SamePush(whole=True), SamePush(whole=True, loss=True))
+    every = (*(Same.of(kind) for kind in PUSHES if kind != "times_push"), times(2.0))
     yield from (one for one in every if not is_same(claim, one))
-    if isinstance(claim, TimesPush):
-        yield from (TimesPush(ratio=ratio) for ratio in (1.01 * claim.ratio, -claim.ratio, 1 / claim.ratio))
-
-
-IN_WHAT_IFS = ("NoPush", "SamePush", "TimesPush", *WHAT_IFS)
+    if claim.kind == "times_push":
+        ratio = dict(claim.values)["ratio"]
+        yield from map(times, (1.01 * ratio, -ratio, 1 / ratio))
 
 
 @pytest.mark.parametrize("count", [2, pytest.param(300, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
@@ -193,12 +194,13 @@ def test_every_claim_of_a_what_if_is_borne_out_and_every_other_one_refused(count
                     assert claim.check(data), (claim, step.settings.objective, w.differences)
                     if seen[kind_of(claim)] > count:
                         continue
-                    for other in mutants_of_same(claim, chance) if isinstance(claim, Same) else other_pushes(claim):
+                    assert isinstance(claim, Same)
+                    for other in other_pushes(claim) if claim.kind in PUSHES else mutants_of_same(claim, chance):
                         assert not other.check(data), (claim, other)
                         refused += 1
-        if all(seen[kind] >= count for kind in IN_WHAT_IFS):
+        if all(seen[kind] >= count for kind in WHAT_IFS):
             break
-    assert_enough(seen, IN_WHAT_IFS, count, refused)
+    assert_enough(seen, tuple(WHAT_IFS), count, refused)
 
 
 @pytest.mark.parametrize("away", [1e-13, 1e-12, 1e-11, 3e-11, 1e-10, 3e-10, 1e-9])
@@ -209,9 +211,9 @@ def test_what_acts_through_whole_distributions_is_0_to_a_claim_and_to_its_check(
     shifted = step.ref_dist_logp + away * np.sin(np.arange(10))
     step = dataclasses.replace(step, ref_dist_logp=shifted)
     w = what_if(step, step.settings.replace({"objective.std": "none"}))
-    (claim,) = [one for one in claimed(w, 0) if isinstance(one, NoPush)]
+    (claim,) = [one for one in claimed(w, 0) if kind_of(one) in ("no_push", "no_own_push")]
     data = Pair(ran=w.ran.step, other=w.other.step, passes=(0, 0))
-    assert claim.check(data) and not NoPush(at_all=not claim.at_all).check(data)
+    assert [Same.of(kind).check(data) for kind in ("no_push", "no_own_push")].count(True) == 1 and claim.check(data)
 
 
 OPPOSITES = {

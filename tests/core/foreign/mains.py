@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import io
 import os
+import queue
 import signal
 import socket
 import struct
@@ -66,13 +66,20 @@ def threads(user: int | None, secret: str, copy: str, *, poll: Poll) -> Iterator
     outside, beside = Path(secret).name, Path(copy).name
     before = [_tried(Path(outside).read_bytes)]
     (in_force,) = enclosed("source.db", None, 1 << 20, poll=poll)
-    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+    attempts = [Path(outside).read_bytes, lambda: Path(beside).write_bytes(b"")]
+    later: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
+
+    def attempt() -> None:
+        later.put([*map(_tried, attempts)])
+        time.sleep(60)
+
+    thread = threading.Thread(target=attempt, daemon=True)
+    thread.start()
+    of_python = {"main": [*map(_tried, attempts)], "a later thread": later.get()}
     if user is None:
         _read_parquet()
-    attempts = [Path(outside).read_bytes, lambda: Path(beside).write_bytes(b"")]
-    names = os.listdir(listed)
-    found = _in_threads([int(name) for name in names if int(name) != threading.get_native_id()], attempts)
-    yield {"before": before, "enclosed": [str(in_force[0])], "main": [*map(_tried, attempts)], **found}
+    others = {*map(int, os.listdir(listed))} - {threading.get_native_id(), thread.native_id}
+    yield {"before": before, "enclosed": [str(in_force[0])], **of_python, **_in_threads(sorted(others), attempts)}
 
 
 def probing(user: int | None, path: str, secret: str, room: str, *, poll: Poll) -> Iterator[dict[str, str]]:
@@ -119,14 +126,18 @@ def _become(user: int | None) -> None:
 
 
 def _read_parquet() -> None:
-    """Make pyarrow start its threads, except that of its allocator, which blocks all signals."""
+    """Make pyarrow start its threads, except that of its allocator, which blocks all signals.
+
+    The file is pyarrow's own: for one of Python's, its threads would wait for the interpreter's lock, and a handler in
+    Python that interrupts such a wait blocks the process.
+    """
     os.environ["JE_ARROW_MALLOC_CONF"] = "background_thread:false"
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    file = io.BytesIO()
+    file = pa.BufferOutputStream()
     pq.write_table(pa.table({name: range(1000) for name in "abcd"}), file)
-    pq.read_table(file)
+    pq.read_table(pa.BufferReader(file.getvalue()))
 
 
 def _in_threads(numbers: Sequence[int], attempts: Sequence[Callable[[], object]]) -> dict[str, list[str]]:

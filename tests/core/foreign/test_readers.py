@@ -17,6 +17,7 @@ import numpy as np
 import psutil
 import pytest
 
+from grpo_core.child.answering import unpolled
 from grpo_core.child.asking import PATIENCE, Asked
 from grpo_core.errors import Cancelled, GrpoError, NotRecordedError, RunFileError
 from grpo_core.foreign import probes
@@ -26,7 +27,6 @@ from grpo_core.foreign.recording import Completions, Source
 from grpo_core.foreign.source import RemoteSource
 from grpo_core.foreign.walls import version
 from grpo_core.runs.layout import encoded
-from grpo_core.runs.session import open_session
 from grpo_core.trainers.hf.reading import read_model
 from grpo_core.trainers.importers import open_source
 from grpo_core.trainers.recorded_jobs import examination
@@ -36,6 +36,7 @@ from tests.core.trainers.trace_files import DATA, copied
 from tests.fuzz.hostile_models import changed
 from tests.fuzz.hostile_sources import converted
 from tests.fuzz.readers import good_run, good_session
+from tests.sessions import open_session
 
 NOBODY = 65534
 WALLED = pytest.mark.skipif(version() == 0, reason="this kernel has no Landlock")
@@ -97,7 +98,6 @@ def test_the_updates_are_those_that_are_read_here(name: str, readers: Readers, t
         np.testing.assert_equal(table_of(there, position), table_of(here, position))
         assert list(there.reports(position)) == list(here.reports(position))
         assert there.stamp(position) == tuple(here.stamp(position))
-        assert there.texts(position) == here.texts(position)
     assert list(there.notes) == list(here.notes)
 
 
@@ -380,25 +380,25 @@ def test_a_database_with_a_log_is_read_from_a_copy(readers: Readers, tmp_path: P
 def test_prompts_are_those_of_the_file(readers: Readers, tmp_path: Path) -> None:
     path = tmp_path / "prompts.csv"
     path.write_text('prompt,answer\n1+1=,2\n2+2=,"a+b"\n', "utf-8")
-    read = list(readers.prompts(path, checker="regex", longest=None, cancelled=lambda: False))
+    read = list(readers.prompts(path, checker="regex", longest=None, poll=unpolled))
     assert [(prompt.text, prompt.answer) for prompt in read] == [("1+1=", "2"), ("2+2=", "a+b")]
     path.write_text("prompt,answer\n1+1=,(\n", "utf-8")
     with pytest.raises(GrpoError, match=r"Line 2 of prompts\.csv: the answer cannot be used"):
-        list(readers.prompts(path, checker="regex", longest=None, cancelled=lambda: False))
+        list(readers.prompts(path, checker="regex", longest=None, poll=unpolled))
 
 
 def test_a_session_s_runs_come_into_the_folder(readers: Readers, tmp_path: Path) -> None:
     path = tmp_path / "x.grposession"
     path.write_bytes(good_session())
     folder, other = tmp_path / "runs", tmp_path / "other"
-    manifest, copies = readers.session(path, folder, lambda: False, lambda fraction: None)
+    manifest, copies = readers.session(path, folder, unpolled)
     right, expected = open_session(path, other)
     assert manifest == right
     assert [copy.read_bytes() for copy in copies] == [copy.read_bytes() for copy in expected]
     assert sorted(folder.iterdir()) == sorted(copies)
     path.write_bytes(good_session()[:500])
     with pytest.raises(GrpoError, match=r"x\.grposession"):
-        readers.session(path, folder, lambda: False, lambda fraction: None)
+        readers.session(path, folder, unpolled)
     assert sorted(folder.iterdir()) == sorted(copies)
 
 

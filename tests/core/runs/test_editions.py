@@ -35,8 +35,9 @@ from grpo_core.runs.checks import KEY
 from grpo_core.runs.manifest import Manifest, SessionError, manifest_from, manifest_text
 from grpo_core.runs.meta import raise_needs
 from grpo_core.runs.reader import RunReader
-from grpo_core.runs.session import open_session, save_session
+from grpo_core.runs.session import save_session
 from grpo_core.runs.writer import RunWriter
+from tests.sessions import open_session
 
 ROOT = Path(__file__).parents[3]
 EDITIONS = Path(__file__).parents[2] / "data" / "editions"

@@ -9,7 +9,6 @@ import pytest
 
 from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
-from grpo_core.metrics import metrics
 from grpo_core.runs.library import Lineage, entries, find, free_name, new_path, remove, surplus
 from grpo_core.runs.run_file import RunReader, RunWriter
 from tests.core.steps import random_origin, random_step, random_steps, same
@@ -65,8 +64,6 @@ def test_the_newest_come_first_with_what_a_list_shows(tmp_path: Path) -> None:
     assert new.meta.title == "new"
     assert new.meta.ended
     assert new.error is None
-    assert new.reward == metrics(random_step(5))["reward_mean"]
-    assert new.bytes == (tmp_path / "new.grpo").stat().st_size
 
 
 def test_broken_and_open_files_are_listed_too(tmp_path: Path) -> None:

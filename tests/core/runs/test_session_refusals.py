@@ -11,10 +11,8 @@ from typing import Any
 import pytest
 
 from grpo_core.runs.manifest import FORMAT, VERSION
-from grpo_core.runs.session import (
-    SessionError,
-    open_session,
-)
+from grpo_core.runs.session import SessionError
+from tests.sessions import open_session
 
 
 def packed(path: Path, entries: dict[str, bytes | str], method: int = zipfile.ZIP_DEFLATED) -> Path:

@@ -14,7 +14,8 @@ from grpo_core.learners import learner
 from grpo_core.metrics import METRICS, metrics
 from grpo_core.runs import library
 from grpo_core.runs.run_file import RunReader, RunWriter, copy_run
-from grpo_core.runs.session import Manifest, open_session, save_session
+from grpo_core.runs.session import Manifest, save_session
+from tests.sessions import open_session
 
 
 def read(path: Path) -> None:

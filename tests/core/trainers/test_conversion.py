@@ -14,7 +14,7 @@ import pytest
 
 from grpo_core.commands.cli import main, parsers
 from grpo_core.errors import NotRecordedError, RunFileError
-from grpo_core.foreign.recording import Completions
+from grpo_core.foreign.recording import Completions, Source
 from grpo_core.record import ARRAYS
 from grpo_core.runs.library import entries
 from grpo_core.texts import assumption
@@ -26,6 +26,11 @@ from grpo_core.trainers.recorded_series import numbers
 from tests.core.trainers.sources import AGENT, LOG, SOURCES, TEXTS, source_path
 from tests.core.trainers.sources import DATA as SOURCES_DATA
 from tests.core.trainers.trace_files import DATA, FAULTY, HEALTHY, VERL
+
+
+def texts(source: Source, position: int = 1) -> object:
+    table = source.completions(position)
+    return table.prompts, table.completions
 
 
 @pytest.mark.parametrize("name", ["grpo", "entbonus", "two_processes"])
@@ -62,7 +67,7 @@ def test_a_source_of_texts_keeps_its_table_and_why_there_is_no_loss(name: str, t
     source = open_source(source_path(name, tmp_path))
     convert(source, out := tmp_path / "run.grpo")
     run = open_source(out)
-    assert run.texts(1) == source.texts(1)
+    assert texts(run) == texts(source)
     assert numbers(run, 1) == pytest.approx(numbers(source, 1), nan_ok=True)
     with pytest.raises(NotRecordedError, match="no loss to recompute"):
         run.step(1)
@@ -210,7 +215,7 @@ def test_a_command_takes_an_imported_run_or_says_what_it_lacks(
             for n in range(1, len(source) + 1):
                 assert list(rebuilt.reports(n)) == list(imported.reports(n)) and len(rebuilt) == len(source)
                 if name != "log":
-                    assert rebuilt.texts(n) == imported.texts(n)
+                    assert texts(rebuilt, n) == texts(imported, n)
 
 
 def test_a_run_file_is_recognised_by_its_content_whatever_its_name(
@@ -219,7 +224,7 @@ def test_a_run_file_is_recognised_by_its_content_whatever_its_name(
     imported, own = tmp_path / "imported.db", tmp_path / "own"
     convert(source := open_source(source_path("completions", tmp_path)), tmp_path / "run.grpo")
     shutil.copy(tmp_path / "run.grpo", imported)
-    assert open_source(imported).texts(1) == source.texts(1)
+    assert texts(open_source(imported)) == texts(source)
     assert main(["train", "--steps", "2", "--out", str(own)]) == 0
     for command in ("inspect", "verify", "diagnose"):
         assert main([command, str(imported)]) == main([command, str(own)]) == 0, capsys.readouterr().err
@@ -234,7 +239,7 @@ def test_what_a_rebuilt_file_contains_can_be_read(tmp_path: Path) -> None:
     assert main(["verify", str(out)]) == 1
     assert main(["rebuild", str(out), str(tmp_path / "rebuilt.grpo")]) == 0
     rebuilt = open_source(tmp_path / "rebuilt.grpo")
-    assert len(rebuilt) == 1 and rebuilt.texts(1) == open_source(out).texts(1)
+    assert len(rebuilt) == 1 and texts(rebuilt) == texts(open_source(out))
 
 
 def test_an_imported_run_is_not_listed_as_damaged(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.plotting.numbers import shown
 from app.theme.labels import plain_tip
-from app.theme.tokens import LIGHT, RADIUS, Theme
+from app.theme.styled import Styled
+from app.theme.tokens import RADIUS
 from grpo_core.memory import GIB, WORDS, Block
 from grpo_core.text import tr
 
@@ -37,7 +38,7 @@ def in_words(size: float) -> str:
     return f"{shown(size / GIB, 1)} GiB" if size >= 0.05 * GIB else f"{shown(size / 2**20, 2)} MiB"
 
 
-class BillPicture(QWidget):
+class BillPicture(Styled, QWidget):
     """A memory ledger as bars, one row per model, computed from settings or counted from real tensors.
 
     Attributes:
@@ -53,7 +54,6 @@ class BillPicture(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.theme, self.factor = LIGHT, 1.0
         self.blocks: list[Block] = []
         self._off: list[Block] = []
         self.chosen = 0
@@ -78,12 +78,6 @@ class BillPicture(QWidget):
             "; ".join(f"{b.title}{ESTIMATE if b.estimate else ''}: {size_of([b])}" for b in self.blocks)
         )
         self.update()
-
-    def set_look(self, theme: Theme, scale: float) -> None:
-        if (theme, scale) != (self.theme, self.factor):
-            self.theme, self.factor = theme, scale
-            self.updateGeometry()
-            self.update()
 
     @property
     def block(self) -> Block | None:

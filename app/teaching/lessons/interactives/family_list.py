@@ -9,7 +9,8 @@ from PySide6.QtGui import QColor, QIcon, QPainter, QPaintEvent, QPalette, QPen, 
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QSizePolicy, QTreeWidget, QTreeWidgetItem, QWidget
 
 from app.theme.labels import plain_tip
-from app.theme.tokens import LIGHT, Theme
+from app.theme.styled import Styled
+from app.theme.tokens import Theme
 from grpo_core.teaching.lessons.experiments.family import FAMILY, Member, depth
 from grpo_core.text import tr
 
@@ -18,7 +19,7 @@ MARK = 10
 """Size of the marks in pixels at 100 % scale."""
 
 
-class FamilyList(QTreeWidget):
+class FamilyList(Styled, QTreeWidget):
     """An outline in which every member is below the one it derives from.
 
     Signals:
@@ -29,8 +30,6 @@ class FamilyList(QTreeWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.theme: Theme = LIGHT
-        self.factor = 1.0
         self.setHeaderHidden(True)
         self.setRootIsDecorated(False)
         self.setItemsExpandable(False)  # Left goes to the parent instead of collapsing it
@@ -51,11 +50,6 @@ class FamilyList(QTreeWidget):
         self._apply_style()
         self.currentItemChanged.connect(self._on_current)
         self.itemActivated.connect(self._on_current)
-
-    def set_look(self, theme: Theme, factor: float) -> None:
-        if (theme, factor) != (self.theme, self.factor):
-            self.theme, self.factor = theme, factor
-            self._apply_style()
 
     def show_member(self, name: str) -> None:
         """Select the algorithm ``name`` without emitting a signal."""

@@ -43,9 +43,7 @@ class ManyRuns(Interactive, Generic[Key, Result]):
         self._asked: tuple[Key, ...] = ()
         self._results: dict[Key, list[Result]] = {}
         self._complete: set[Key] = set()
-        self._runner = Runner(self)
-        self._runner.arrived.connect(self._on_arrived)
-        self._runner.ended.connect(self._on_ended)
+        self._runner = Runner(self, self._on_arrived, self._on_ended)
 
     @abstractmethod
     def keys(self, settings: Settings) -> Sequence[Key]:

@@ -329,7 +329,7 @@ class DiagnosisPanel(Panel):
             self.examination.cancel()
         else:
             columns = run.source.columns if isinstance(run, RecordedRun) else ""
-            self.examination.start(run.id, run.path, run.head, columns)
+            self.examination.examine(run.id, run.path, run.head, columns)
 
     @Slot(object, bool)
     def show_place(self, one: Evidence, in_front: bool) -> None:

@@ -60,7 +60,7 @@ def examined_behind(driver: Driver, path: Path, monkeypatch: pytest.MonkeyPatch)
     assert isinstance(run, RecordedRun)
     driver.program.window.show_panel(COMPLETIONS)
     driver.settle()
-    driver.program.part("trainers").examination.start(run.id, run.path, run.head)
+    driver.program.part("trainers").examination.examine(run.id, run.path, run.head)
     driver.qtbot.waitUntil(lambda: not driver.program.part("trainers").examination.busy, timeout=30_000)
     driver.settle()
     return run

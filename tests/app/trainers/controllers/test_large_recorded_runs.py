@@ -35,7 +35,7 @@ def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("everything_is_large")
 def test_the_cursor_goes_to_a_large_update_when_it_was_read(driver: Driver) -> None:
     run, workspace = opened(driver, DATA / "entbonus"), driver.program.workspace
-    assert run.large and workspace.approach is not None
+    assert run.large
     ready = workspace.view.step.step
     assert ready is not None and run.prepared(4) is not None, "its last update was read before it was shown"
     workspace.move_to(1)

@@ -85,7 +85,7 @@ def test_a_run_that_was_converted_opens_as_the_recorded_run_that_it_is(driver: D
     run = opened(driver, tmp_path / "tonight.grpo")
     workspace = driver.program.workspace
     assert run.head == 2 and run.label(2) == 4 and workspace.view.step.step is not None
-    assert workspace.view.step.step.completion_texts == open_source(DATA / "grpo").texts(2).completions
+    assert workspace.view.step.step.completion_texts == open_source(DATA / "grpo").completions(2).completions
     assert not any("report" in message for message in driver.messages)
 
 

@@ -45,7 +45,7 @@ def panel(qapp: object) -> Iterator[RunComparisonPanel]:
 @pytest.mark.parametrize("name", [*HEALTHY, VERL])
 def test_ours_and_the_trainers_stand_at_the_trainers_steps(name: str) -> None:
     run = computed(DATA / name)
-    loss = next(choice for choice in choices(run) if choice.names[0] == "loss_mean")
+    loss = next(names for names in choices(run).values() if names[0] == "loss_mean")
     ours, theirs, *_ = picture(run, None, loss).lines
     assert ours.x.tolist() == theirs.x.tolist() == list(run.source.labels)
     np.testing.assert_allclose(ours.y, theirs.y, rtol=1e-3, atol=1e-5)
@@ -53,7 +53,7 @@ def test_ours_and_the_trainers_stand_at_the_trainers_steps(name: str) -> None:
 
 def test_every_number_that_the_trainer_reported_can_be_chosen() -> None:
     run = computed(DATA / "grpo")
-    offered = {name for choice in choices(run) for name in choice.names}
+    offered = {name for names in choices(run).values() for name in names}
     assert {name for name, series in run.series.items() if np.isfinite(series.values).any()} - offered == set()
 
 

@@ -347,11 +347,11 @@ def test_the_trainers_length_tells_that_the_last_token_is_masked() -> None:
 
 def test_the_pattern_of_what_departs_is_not_that_of_what_agrees() -> None:
     agreeing = [
-        compare.Comparison(what="advantage", ours=x, theirs=x, allowed=1e-6, row=n, group=n // 4)
+        compare.Comparison(what="advantage", ours=x, theirs=x, allowed=1e-6, at=(n // 4, n))
         for n, x in enumerate(np.random.default_rng(1).normal(size=12).tolist())
     ]
     departing = [
-        compare.Comparison(what="loss", ours=x, theirs=x - abs(x) / 7, allowed=1e-6, passed=0, part=n)
+        compare.Comparison(what="loss", ours=x, theirs=x - abs(x) / 7, allowed=1e-6, at=(0, n))
         for n, x in enumerate((0.1, -0.2, 0.4, 0.8, -0.3, 0.6, 0.5))
     ]
     assert compare.shape([agreeing + departing]).endswith("theirs are smaller, by differing amounts.")
@@ -396,7 +396,7 @@ def test_advantages_with_noise_are_not_called_linear() -> None:
 def shape_of(recorded: Plant) -> str:
     """Return the pattern of deviating advantages, as if nothing explained them."""
     run = Planted(recorded=recorded)
-    return compare.shape([compare.advantages(Update(step=run.step(k))) for k in range(1, UPDATES + 1)])
+    return compare.shape([compare.compared("advantage", Update(step=run.step(k))) for k in range(1, UPDATES + 1)])
 
 
 def test_an_inverted_mask_is_named() -> None:
@@ -430,9 +430,9 @@ def test_a_deviation_of_the_batch_is_that_of_each_generation_batch() -> None:
     mean, std = table.mean(axis=1, keepdims=True), table.std(axis=1, ddof=1, keepdims=True)
     theirs = ((table - mean) / (std + 1e-4)).ravel().astype(np.float32)
     every = dataclasses.replace(step, settings=settings, advantage=theirs)
-    assert all(number.agrees for number in compare.advantages(Update(step=every)))
+    assert all(number.agrees for number in compare.compared("advantage", Update(step=every)))
     whole = dataclasses.replace(step, advantage=theirs)
-    assert not all(number.agrees for number in compare.advantages(Update(step=whole)))
+    assert not all(number.agrees for number in compare.compared("advantage", Update(step=whole)))
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from grpo_core import claims
+from grpo_core.claims.captions import CAPTIONS
 from grpo_core.claims.claim import Claim, Tabled
 from grpo_core.claims.leading import LEADING, SIGNALS
+from grpo_core.claims.what_if import WHAT_IFS
 from grpo_core.trainers import claims as claims_of_trainers
 from grpo_core.trainers.claims.advice import ADVICE
 from grpo_core.trainers.claims.effects import EFFECTS
@@ -55,7 +57,9 @@ def test_every_kind_of_claim_is_drawn() -> None:
     rows = {row for table in Tabled.__subclasses__() for row in table.KINDS}
     of_experiments = {kind.__name__ for kind in drawn.KINDS}
     elsewhere = {
-        *kinds_in("grpo_core.claims.captions"),
+        *CAPTIONS,
+        "Moved",
+        "Undrawn",
         "up",
         "down",
         "neither",
@@ -65,7 +69,7 @@ def test_every_kind_of_claim_is_drawn() -> None:
         "all_equal",
         "Answered",
     }  # tests/app/panels
-    tested = {*test_finding_claims.KINDS, *test_update_claims.ON_CARDS, *test_update_claims.IN_WHAT_IFS}
+    tested = {*test_finding_claims.KINDS, *test_update_claims.ON_CARDS, *WHAT_IFS}
     tested |= {
         *test_cause_claims.KINDS,
         *EFFECTS,

@@ -23,6 +23,8 @@ def test_the_range_of_a_measure_is_borne_out_and_any_other_one_refused(name: str
         measures = [Measure(label=10 * n, value=value) for n, value in enumerate(values, 1)]
         claim = CHECKS[name].measured(measures)
         assert claim is not None
+        assert (claim.low, claim.high, claim.count) == (values.min(), values.max(), len(values))
+        assert claim.where == 10 * (1 + int(values.argmax()))
         course = [(measure.label, measure.value) for measure in measures]
         assert claim.check(course) and claim.words()
         for other in others(claim, numbers):

@@ -69,11 +69,11 @@ def test_the_script_trains_with_trl_on_rewards_that_differ(
     assert len(run) == STEPS
     source, paid = PromptSource(settings.language, None), []
     for number in range(1, STEPS + 1):
-        step, texts = run.step(number), run.texts(number)
+        step, table = run.step(number), run.completions(number)
         assert set(np.bincount(step.group)) == {settings.learner.group_size}
         assert len(step.group) == settings.learner.group_size * settings.language.prompts
         prompt = source.drawn(np.random.default_rng(0))[0]  # all are judged by the same rule
-        read = [json.loads(text or "")[0]["content"] for text in texts.completions]
+        read = [json.loads(text or "")[0]["content"] for text in table.completions]
         judged = np.array([parts(settings.language, prompt, text, 0) for text in read])
         assert step.rewards == pytest.approx(rewards(settings.language, judged)), "paid as it is paid here"
         logged = {report.step: report.numbers["loss"] for report in run.reports(number) if "loss" in report.numbers}

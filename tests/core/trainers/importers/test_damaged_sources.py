@@ -67,7 +67,7 @@ def sentences(path: Path) -> Iterator[str]:
         yield str(error)
         return
     for position in range(1, min(len(source), 20) + 1):
-        for read in (source.completions, source.step, source.texts, source.reports, source.stamp):
+        for read in (source.completions, source.step, source.reports, source.stamp):
             with suppress(NotRecordedError):
                 try:
                     read(position)

@@ -272,7 +272,7 @@ def test_a_loss_that_is_infinite_by_the_settings_departs_from_one_that_is_not(tm
     ],
 )
 def test_rounding_explains_only_what_is_finite(ours: float, theirs: float, allowed: float, agrees: bool) -> None:
-    compared = Comparison(what="loss", ours=ours, theirs=theirs, allowed=allowed)
+    compared = Comparison(what="loss", ours=ours, theirs=theirs, allowed=allowed, at=(0, 0))
     assert compared.agrees is agrees and (compared.excess <= 1) is agrees
 
 

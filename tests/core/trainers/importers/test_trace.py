@@ -44,7 +44,7 @@ def test_a_group_may_span_processes_and_every_completion_is_there() -> None:
     step = run.step(1)
     assert run.processes == 2 and set(np.bincount(step.group)) == {4}
     assert sorted(np.unique(step.part)) == [0, 1, 2, 3]  # two micro-batches of each process
-    assert len(run.texts(1).completions) == len(step.tokens)
+    assert len(run.completions(1).completions) == len(step.tokens)
 
 
 def test_generation_batches_before_one_optimizer_step_are_one_update_with_groups_of_their_own() -> None:
@@ -55,10 +55,10 @@ def test_generation_batches_before_one_optimizer_step_are_one_update_with_groups
 
 def test_the_text_of_a_completion_is_that_of_its_tokens() -> None:
     run = Trace(DATA / "grpo")
-    step, texts = run.step(1), run.texts(1)
+    step, table = run.step(1), run.completions(1)
     words = json.loads((DATA / "grpo/tokenizer/tokenizer.json").read_text("utf-8"))["model"]["vocab"]
     letters = {number: word for word, number in words.items() if len(word) == 1}  # the others are <pad>, <eos>, <unk>
-    for tokens, mask, text in zip(step.tokens, step.mask, texts.completions, strict=True):
+    for tokens, mask, text in zip(step.tokens, step.mask, table.completions, strict=True):
         assert "".join(letters.get(int(token), "") for token in tokens[mask]) == text
 
 
@@ -182,7 +182,7 @@ def test_a_trace_of_texts_alone_says_why_there_is_no_loss(tmp_path: Path) -> Non
     run = Trace(folder)
     with pytest.raises(NotRecordedError, match="Unsloth"):
         run.step(1)
-    assert run.texts(1).completions[0] is not None
+    assert run.completions(1).completions[0] is not None
 
 
 @pytest.mark.parametrize("name", [*HEALTHY, VERL])

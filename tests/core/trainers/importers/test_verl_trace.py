@@ -43,11 +43,11 @@ def test_every_loss_of_both_processes_is_recomputed() -> None:
 
 def test_tokens_stand_with_their_texts_and_a_tools_words_do_not_count() -> None:
     run = open_source(DATA / VERL)
-    step, texts, words = run.step(1), run.texts(1), run.vocabulary
+    step, table, words = run.step(1), run.completions(1), run.vocabulary
     assert step.present is not None
     masked = step.present & ~step.mask
     assert {words[int(token)] for token in step.tokens[masked]} == {"="} and masked.sum() == 16
-    for tokens, there, text in zip(step.tokens, step.present, texts.completions, strict=True):
+    for tokens, there, text in zip(step.tokens, step.present, table.completions, strict=True):
         assert text == "".join(words[int(token)] for token in tokens[there])
     assert set(np.bincount(step.group)) == {4} and run.settings.recorded.source == "verl 0.9.1"
 
