@@ -9,8 +9,8 @@ from typing import Any
 
 from PySide6.QtCore import QObject
 
-from app.widgets.door import Door
 from app.widgets.panel import Panel
+from app.widgets.panel_spec import Door
 from app.workspace.run_handle import RunHandle
 from grpo_core.runs.session import Manifest
 

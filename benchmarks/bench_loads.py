@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from app.panels.home.previews import previews
+from app.panels.home.buttons import previews
 from benchmarks.table import measured
 from benchmarks.window import Window
 from grpo_core.config import Settings, language_settings

@@ -50,8 +50,8 @@ class Command:
         repeats: whether holding the key runs it repeatedly.
         divided: whether there is a separator above it in the menu.
         after: id of the command that it follows in the table, for a command of a part; empty for the end.
-        subject: what it is about; a door (:class:`app.widgets.door.Door`) chooses subjects. Empty for a command behind
-            every door, :data:`REST` for one that is shown only with all others.
+        subject: what it is about; a door (:class:`app.widgets.panel_spec.Door`) chooses subjects. Empty for a command
+            behind every door, :data:`REST` for one that is shown only with all others.
         listed: whether menus show it. The palette finds any other command once something is typed.
     """
 

@@ -8,7 +8,7 @@ from app.controllers.layouts import LayoutsController
 from app.controllers.program import Program
 from app.controllers.runs import RunsController
 from app.panel_registry import HOME, POLICY_BARS
-from app.widgets.door import Door
+from app.widgets.panel_spec import Door
 from app.window.layouts import BANDIT
 from app.workspace.run_handle import RunHandle
 from grpo_core.text import listed, tr

@@ -41,17 +41,17 @@ class PanelRequests(QObject):
         self._connections: dict[str, list[Callable[[Any], object]]] = {}
         self._on(registry.CONTROLS, lambda panel: panel.kind_wanted.connect(self._on_kind))
         self._on(registry.CONTROLS, self._serve_controls)
-        self._on(registry.POLICY_BARS, lambda panel: panel.completions_wanted.connect(self._on_completions))
-        self._on(registry.EVOLUTION, lambda panel: panel.language_wanted.connect(runs.new_language_run))
-        self._on(registry.EVOLUTION, lambda panel: panel.task_wanted.connect(runs.new_task))
+        self._on(registry.POLICY_BARS, lambda panel: panel.completions.clicked.connect(self._on_completions))
+        self._on(registry.EVOLUTION, lambda panel: panel.make.clicked.connect(runs.new_language_run))
+        self._on(registry.EVOLUTION, lambda panel: panel.chips.wanted.connect(runs.new_task))
         self._on(registry.COMPARISON, lambda panel: panel.run_wanted.connect(self._on_repeat))
         self._on(registry.KL_OVER_BETA, lambda panel: panel.run_wanted.connect(self._on_repeat))
         self._on(registry.KL_OVER_BETA, lambda panel: panel.queue_wanted.connect(background_runs.suggest))
         self._on(registry.TRAINING_HISTORY, lambda panel: panel.run_shown.connect(runs.show))
         self._on(registry.TRAINING_HISTORY, lambda panel: panel.run_wanted.connect(self._on_repeat))
         self._on(registry.TRAINING_HISTORY, lambda panel: panel.queue_wanted.connect(background_runs.repeat))
-        self._on(registry.TOKEN_INSPECTOR, lambda panel: panel.update_wanted.connect(program.player.step))
-        self._on(registry.TOKEN_INSPECTOR, lambda panel: panel.language_wanted.connect(self._on_tokens))
+        self._on(registry.TOKEN_INSPECTOR, lambda panel: panel.compute.clicked.connect(program.player.step))
+        self._on(registry.TOKEN_INSPECTOR, lambda panel: panel.language.clicked.connect(self._on_tokens))
         self._on(registry.HOME, self._serve_home)
         self._on(registry.HOME, lambda panel: panel.run_wanted.connect(runs.open_path))
         self._on(registry.QUEUE, background_runs.serve)
@@ -71,7 +71,7 @@ class PanelRequests(QObject):
         """Provide the control rows with the devices that the worker has found, and with those that the door shows."""
         panel.devices = lambda: self._program.controller.worker.host.devices
         panel.shows = self._doors.shows
-        panel.all_wanted.connect(self._doors.toggle_everything)
+        panel.further.rest.clicked.connect(self._doors.toggle_everything)
         self._doors.changed.connect(panel.choose_rows)
 
     def _serve_home(self, panel: HomePanel) -> None:

@@ -19,9 +19,8 @@ from app.experiments.race.results import RaceResults
 from app.experiments.race.standing import RaceStanding, RunRow
 from app.plotting.line_chart import LineChart
 from app.plotting.twin_stack import TwinStack
-from app.theme.labels import Label, plain_tip
-from app.theme.reasons import allow
-from app.theme.sourced import SourcedLabel
+from app.theme.labels import Label, allow, plain_tip
+from app.theme.painted_text import SourcedLabel
 from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -252,8 +251,7 @@ class ComparisonPanel(Panel):
         self.plot.empty = COMING if self.controller.busy else EMPTY
         result = "" if results is None or results.plan != wanted else words.headline(results)
         self.headline.setFont(view.theme.font("strong", view.scale))
-        self.headline.setText(result)
-        self.headline.setVisible(bool(result))
+        self.headline.tell(result)
         self.says.setVisible(self.choices.setup.isChecked() or not result)
         self.says.setText(words.status_text(self.controller, wanted, remark_on(view.wanted), settling=self.settling))
         self.headline.setToolTip(

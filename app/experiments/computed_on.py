@@ -7,9 +7,8 @@ from PySide6.QtWidgets import QLineEdit, QMenu, QToolButton, QWidget, QWidgetAct
 
 from app.boxes import across
 from app.jobs.computed_on import ComputedOn
-from app.theme.labels import plain_tip
-from app.theme.reasons import allow
-from app.widgets.combo import choice_box
+from app.theme.labels import allow, plain_tip
+from app.widgets.calm import choice_box, tool_button
 from grpo_core.text import tr
 
 PLACES = (tr("On this machine"), tr("On a Dask scheduler"))
@@ -57,11 +56,7 @@ class ComputedOnField(QWidget):
 
 def menu_button(name: str, content: QWidget) -> QToolButton:
     """Return a small button called ``name`` that pops up ``content``, for a row without enough space for it."""
-    button = QToolButton()
-    button.setText("⋯")
-    button.setAccessibleName(name)
-    button.setToolTip(plain_tip(name))
-    button.setProperty("quiet", True)
+    button = tool_button("⋯", name=name, tip=name)
     button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
     button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
     menu = QMenu(button)

@@ -24,7 +24,7 @@ from app.experiments.sweep.runs_beside import RealRun, RealRuns, grid_of_run, ow
 from app.experiments.sweep.views import SweepViews
 from app.jobs.runner import Runner
 from app.theme.file_dialogs import folder_to_use
-from app.theme.sourced import SourcedLabel
+from app.theme.painted_text import SourcedLabel
 from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace

@@ -17,8 +17,7 @@ from app.jobs.queue import BackgroundQueue, QueueState
 from app.plotting.numbers import ABSENT
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
-from app.theme.labels import Label
-from app.theme.reasons import allow
+from app.theme.labels import Label, allow
 from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace

@@ -11,11 +11,9 @@ from PySide6.QtWidgets import QComboBox, QGridLayout, QLineEdit, QPushButton, QW
 
 from app.experiments.computed_on import ComputedOnField
 from app.jobs.computed_on import ComputedOn
-from app.theme.labels import Label, plain_tip
-from app.theme.reasons import allow
+from app.theme.labels import Label, allow, plain_tip
 from app.theme.tokens import Theme
-from app.widgets.calm import CalmBox
-from app.widgets.scale import parsed
+from app.widgets.calm import CalmBox, parsed
 from grpo_core.assignments import described_settings
 from grpo_core.config import About, Settings, language_settings
 from grpo_core.errors import SettingsError
@@ -103,15 +101,13 @@ class QueueForm(QWidget):
         self._on_setting()
 
     def _choice(self, name: str, *, optional: bool = False) -> QComboBox:
-        box = CalmBox()
-        box.setAccessibleName(name)
+        box = CalmBox(name)
         box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         box.setMinimumContentsLength(16)
         if optional:
             box.addItem(tr("no other setting"), "")
         for path, rule in offered().items():
-            box.addItem(f"{rule.title} {rule.symbol}".strip(), path)
-            box.setItemData(box.count() - 1, plain_tip(rule.help), Qt.ItemDataRole.ToolTipRole)
+            box.offer(f"{rule.title} {rule.symbol}".strip(), path, rule.help)
         return box
 
     def _field(self, name: str, text: str = "") -> QLineEdit:
@@ -178,8 +174,7 @@ class QueueForm(QWidget):
 
     def refuse(self, sentence: str) -> None:
         """Show an error message about the form. An empty string clears it."""
-        self.refusal.setText(sentence)
-        self.refusal.setVisible(bool(sentence))
+        self.refusal.tell(sentence)
 
     def _whole(self, field: QLineEdit) -> int:
         value = parsed(field.text(), whole=True)

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from app.formula.plain import plain_text, spoken_formula
 from app.formula.render import Picture, picture
 from app.theme.labels import plain_tip
+from app.theme.painting import painter_of
 from app.theme.tokens import LIGHT, Theme
 
 WIDE = 24
@@ -210,8 +211,7 @@ class FormulaLabel(QWidget):
         return self.fontMetrics().boundingRect(space, int(Qt.TextFlag.TextWordWrap), self.plain).size()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, lines = QPainter(self), self.lines(self.width())
-        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+        painter, lines = painter_of(self, smooth=False), self.lines(self.width())
         if not lines:
             painter.setPen(self.theme.ink("text"))
             painter.drawText(self.rect(), int(Qt.TextFlag.TextWordWrap), self.plain)

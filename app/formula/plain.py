@@ -7,16 +7,14 @@ from functools import lru_cache
 
 from grpo_core.text import tr
 
-_GREEK = {
+_SIGNS = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "varepsilon": "ε", "theta": "θ",
     "lambda": "λ", "mu": "μ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ", "varphi": "φ", "eta": "η",
     "Delta": "Δ", "Sigma": "Σ", "Phi": "Φ", "Pi": "Π", "Omega": "Ω",
-}  # fmt: skip # table, one row per line
-_SIGNS = {
-    "sum": "Σ", "prod": "Π", "nabla": "∇", "partial": "∂", "cdot": "·", "times": "×", "le": "≤", "leq": "≤",
-    "ge": "≥", "geq": "≥", "ne": "≠", "neq": "≠", "approx": "≈", "propto": "∝", "in": "∈", "infty": "∞", "to": "→",
-    "pm": "±", "mid": "|", "vert": "|", "Vert": "‖", "|": "‖", "ldots": "…", "cdots": "…", "dots": "…", "sqrt": "√",
-    "ell": "ℓ", "quad": " ", "qquad": " ", ",": " ", ";": " ", ":": " ", " ": " ", "!": "", "\\": "; ",
+    "sum": "Σ", "prod": "Π", "nabla": "∇", "partial": "∂", "cdot": " · ", "times": " × ", "le": " ≤ ", "leq": " ≤ ",
+    "ge": " ≥ ", "geq": " ≥ ", "ne": "≠", "neq": "≠", "approx": " ≈ ", "propto": "∝", "in": " ∈ ", "infty": "∞",
+    "to": "→", "pm": "±", "mid": " | ", "vert": "|", "Vert": "‖", "|": "‖", "ldots": "…", "cdots": "…", "dots": "…",
+    "sqrt": "√", "ell": "ℓ", "quad": " ", "qquad": " ", ",": " ", ";": " ", ":": " ", " ": " ", "!": "", "\\": "; ",
     "{": "{", "}": "}", "%": "%", "_": "_", "&": "&", "rightarrow": "→", "leftarrow": "←", "langle": "⟨",
     "rangle": "⟩", "top": "ᵀ", "circ": "∘", "ast": "*", "star": "*",
 }  # fmt: skip # table, one row per line
@@ -72,9 +70,4 @@ def _bracketed(text: str) -> str:
 
 def _command(match: re.Match[str]) -> str:
     name = match[1]
-    if name in _GREEK:
-        return _GREEK[name]
-    if name in _SIGNS:
-        sign = _SIGNS[name]
-        return f" {sign} " if name in ("times", "cdot", "le", "leq", "ge", "geq", "approx", "mid", "in") else sign
-    return name + " " if match[0].endswith(" ") else name
+    return _SIGNS.get(name, name + " " if match[0].endswith(" ") else name)

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QAbstractButton, QWidget
 from app.formula.plain import plain_text
 from app.formula.render import Picture, picture
 from app.theme.labels import plain_tip
+from app.theme.painting import CENTRE, frame, painter_of, write
 from app.theme.tokens import LIGHT, Theme
 from grpo_core.expression import Term
 
@@ -75,12 +76,8 @@ class TermButton(QAbstractButton):
         """The picture of the term, or None if it has yet to be typeset or cannot be drawn."""
         if self.waits:
             return None
-        return picture(
-            self.term.latex,
-            self._pixels * self.factor,
-            self.theme.ink(self.term.meaning).name(),
-            self.devicePixelRatioF(),
-        )
+        colour = self.theme.ink(self.term.meaning).name()
+        return picture(self.term.latex, self._pixels * self.factor, colour, self.devicePixelRatioF())
 
     @property
     def small(self) -> QFont:
@@ -136,19 +133,13 @@ class TermButton(QAbstractButton):
         return self._widest
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, theme = QPainter(self), self.theme
-        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        frame = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+        painter, theme = painter_of(self), self.theme
+        inside = QRectF(self.rect()).adjusted(1, 1, -1, -1)
         if self.term.key and (self.underMouse() or self.marked):
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(theme.faint("text", 0.07))
-            painter.drawRoundedRect(frame, 4, 4)
+            frame(painter, inside, None, theme.faint("text", 0.07), radius=4)
         if self.marked or self.hasFocus():
             style = Qt.PenStyle.SolidLine if self.marked else Qt.PenStyle.DotLine
-            painter.setPen(QPen(theme.colour("selection"), theme.ring_width, style))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(frame, 4, 4)
+            frame(painter, inside, QPen(theme.colour("selection"), theme.ring_width, style), radius=4)
         drawn, baseline = self.drawn, self.baseline
         if drawn is not None:
             at = QPointF(round((self.width() - drawn.size.width()) / 2), round(baseline - drawn.ascent))
@@ -160,11 +151,9 @@ class TermButton(QAbstractButton):
         if self.term.change:
             self._paint_change(painter, baseline)
         if self.value:
-            painter.setFont(self.small)
-            painter.setPen(theme.ink("muted"))
             line = QFontMetricsF(self.small).height()
             area = QRectF(0, self.height() - line - 2 * self.factor, self.width(), line)
-            painter.drawText(area, int(Qt.AlignmentFlag.AlignCenter), self.value)
+            write(painter, area, self.value, self.small, theme.ink("muted"), CENTRE)
 
     def _paint_change(self, painter: QPainter, baseline: float) -> None:
         """Paint a line through a removed piece, or a line below a new one."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QFontMetricsF, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.clock import soon
 from app.formula.plain import plain_text, spoken_formula
 from app.formula.render import shipped_drawings
 from app.formula.term_button import TermButton
+from app.theme.painting import CENTRE, painter_of, write
 from app.theme.tokens import LIGHT, Theme
 from grpo_core.expression import Term
 from grpo_core.text import tr
@@ -216,11 +217,9 @@ class TermStrip(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
-        painter = QPainter(self)
-        painter.setPen(self.theme.ink("muted"))
+        painter = painter_of(self, smooth=False)
         for word, area in self.words():
-            painter.setFont(self.buttons[0].small)
-            painter.drawText(area, Qt.AlignmentFlag.AlignCenter, word)
+            write(painter, area, word, self.buttons[0].small, self.theme.ink("muted"), CENTRE)
         if self.waits:
             soon(self, self._on_painted)
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QApplication, QBoxLayout, QFrame, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QWidget
 
-from app.boxes import down
+from app.boxes import down, turn
 from app.crash.hooks import CrashReport
-from app.messages.message import BarAction, Message, Severity
-from app.messages.message_line import MessageLine
+from app.messages.message import BarAction, Message, MessageLine, Severity
+from app.widgets.calm import tool_button
 from grpo_core.errors import GrpoError
 from grpo_core.text import tr
 
@@ -43,8 +43,7 @@ class MessageBar(QFrame):
         self.setAccessibleName(tr("Messages"))
         self._lines: dict[str, MessageLine] = {}
         self._unfolded = self._one_line = False
-        self.more = QToolButton()
-        self.more.setProperty("quiet", True)
+        self.more = tool_button()
         self.more.clicked.connect(self._on_more)
         self.more.hide()
         self._column = down(self.more, on=self, margins=1, spacing=0)
@@ -67,8 +66,7 @@ class MessageBar(QFrame):
         """Show the newest message alone, on one line, instead of several with their buttons below the text."""
         if one_line != self._one_line:
             self._one_line = one_line
-            direction = QBoxLayout.Direction
-            self._column.setDirection(direction.LeftToRight if one_line else direction.TopToBottom)
+            turn(self._column, stacked=not one_line)
             for line in self.lines:
                 line.show_on_one_line(one_line)
             self._fold()

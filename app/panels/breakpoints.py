@@ -13,17 +13,14 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QPushButton,
     QSizePolicy,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
 from app.boxes import across, down, plain_scroll_area
-from app.theme.labels import Label, plain_tip
-from app.theme.reasons import allow
-from app.widgets.calm import CalmBox
+from app.theme.labels import Label, allow, plain_tip
+from app.widgets.calm import CalmBox, parsed, tool_button
 from app.widgets.panel import Panel
-from app.widgets.scale import parsed
 from app.workspace.onsets import Onsets
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
@@ -53,11 +50,7 @@ class BreakpointRow(QWidget):
         self.box.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.place = QPushButton()
         self.place.setProperty("flat", True)
-        self.remove = QToolButton()
-        self.remove.setText("×")
-        self.remove.setProperty("quiet", True)
-        self.remove.setToolTip(tr("Remove"))
-        self.remove.setAccessibleName(tr("Remove: {words}").format(words=one.words))
+        self.remove = tool_button("×", name=tr("Remove: {words}").format(words=one.words), tip=tr("Remove"))
         across((self.box, 1), self.place, self.remove, on=self, margins=0, spacing=4)
 
     def show_on(self, on: bool) -> None:
@@ -93,16 +86,9 @@ class BreakpointsPanel(Panel):
         workspace.breakpoints.changed.connect(self.redraw)
 
     def _build_form(self) -> QVBoxLayout:
-        self.series = CalmBox()
-        self.series.setAccessibleName(tr("Series"))
-        for name in OFFERED:
-            self.series.addItem(METRICS[name].title, name)
-            self.series.setItemData(self.series.count() - 1, plain_tip(METRICS[name].help), Qt.ItemDataRole.ToolTipRole)
+        self.series = CalmBox(tr("Series"), ((METRICS[name].title, name, METRICS[name].help) for name in OFFERED))
         self.series.setCurrentIndex(OFFERED.index("max_prob"))
-        self.relation = CalmBox()
-        self.relation.setAccessibleName(tr("Relation"))
-        for name, words in RELATIONS.items():
-            self.relation.addItem(words, name)
+        self.relation = CalmBox(tr("Relation"), ((words, name) for name, words in RELATIONS.items()))
         self.relation.currentIndexChanged.connect(self._on_relation)
         for box in (self.series, self.relation):
             box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
@@ -174,8 +160,7 @@ class BreakpointsPanel(Panel):
             value: Any = 0.0 if relation == "first" else parsed(self.value.text(), whole=False)
             one = Breakpoint(series=str(self.series.currentData()), relation=relation, value=value)
         except SettingsError as error:
-            self.refusal.setText(as_sentence(error.allowed[:1].upper() + error.allowed[1:]))
-            self.refusal.show()
+            self.refusal.tell(as_sentence(error.allowed[:1].upper() + error.allowed[1:]))
             return
         self.refusal.hide()
         self.workspace.breakpoints.add(one)

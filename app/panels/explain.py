@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyleOptionButton,
     QStylePainter,
-    QToolButton,
     QWidget,
 )
 
@@ -22,6 +21,7 @@ from app.boxes import down, plain_scroll_area
 from app.formula.formula_label import FormulaLabel
 from app.plotting.numbers import full, shown
 from app.theme.labels import Label, plain_tip, wrapped_tip
+from app.widgets.calm import tool_button
 from app.widgets.panel import Panel
 from app.workspace.cursor import same_kind
 from app.workspace.view import View
@@ -58,22 +58,15 @@ class ExplainPanel(Panel):
         super().__init__(workspace, parent)
         self._trail: list[Quantity] = []
         self._node: Node | None = None
-        self.back = QToolButton()
-        self.back.setText(tr("‹ Back"))
-        self.back.setAccessibleName(tr("Back to the previous number"))
+        self.back = tool_button(tr("‹ Back"), name=tr("Back to the previous number"), quiet=False)
         self.back.clicked.connect(self._on_back)
         self.heading = Label(name="section", wraps=True)
         self.formula = FormulaLabel()
         self.values = FormulaLabel()
         self.result = Label(name="explained")
         self.result.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
-        self.check = Label()
-        self.note = Label()
-        self.source = Label()
-        for label in (self.check, self.note, self.source):
-            label.setWordWrap(True)
-        self.check.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.source.setObjectName("muted")
+        self.check, self.note = Label(wraps=True, selectable=True), Label(wraps=True)
+        self.source = Label(name="muted", wraps=True)
         self.inputs_title = Label(tr("Comes from"), name="section")
         self.inputs = QWidget()
         self._grid = QGridLayout(self.inputs)
@@ -144,8 +137,7 @@ class ExplainPanel(Panel):
             widget.hide()
         self.back.setVisible(len(self._trail) > 1)
         self.heading.setText(tr("Explain a number"))
-        self.note.setText(sentence)
-        self.note.show()
+        self.note.tell(sentence)
 
     def _show(self, node: Node, view: View) -> None:
         self._node = node
@@ -163,10 +155,8 @@ class ExplainPanel(Panel):
         self.check.setAccessibleDescription(node.comparison)
         self.check.setVisible(bool(node.latex))  # recorded and measured numbers have no second computation
         self.check.setObjectName("agrees" if node.agrees else "disagrees")
-        self.note.setText(node.note)
-        self.note.setVisible(bool(node.note))
-        self.source.setText(node.source)
-        self.source.setVisible(bool(node.source))
+        self.note.tell(node.note)
+        self.source.tell(node.source)
         self.back.setVisible(len(self._trail) > 1)
         self._show_inputs(node, view)
 

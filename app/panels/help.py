@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from PySide6.QtCore import Qt, QUrl, Slot
-from PySide6.QtGui import QDesktopServices, QResizeEvent
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFrame, QLineEdit, QListWidget, QListWidgetItem, QScrollArea, QTextBrowser, QWidget
 
 from app.boxes import divided, down
@@ -89,14 +89,10 @@ class GlossaryPanel(Panel):
         return True
 
     def draw(self, view: View) -> None:
-        self._arrange()
+        self.fit()
         self._on_chosen()
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._arrange()
-
-    def _arrange(self) -> None:
+    def fit(self) -> None:
         """Place the list and the definition side by side, or stacked if the definition would be too narrow."""
         area = self.contentsRect()
         wide = area.width() >= BESIDE * self.workspace.scale

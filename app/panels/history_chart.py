@@ -53,8 +53,8 @@ class HistoryChart(Plot):
     Attributes:
         possible: names of the series that the run shown can have; see :meth:`offer`.
         trials: the earlier runs that are drawn.
-        ghosts, bands: plot items of earlier runs and of repeats, by name of the series; created on first use.
-        pinned: plot items of earlier sets of repeats, in the given order.
+        ghosts: plot items of earlier runs, by name of the series; created on first use.
+        bands: plot items of each set of repeats, the latest first, by name of the series; created on first use.
 
     Signals:
         number_wanted: explain the number of this update and column of the table.
@@ -70,8 +70,7 @@ class HistoryChart(Plot):
         self._any_reward = False  # rewards of arbitrary scale, as from another trainer
         self.trials: tuple[Trial, ...] = ()
         self._repeats: Mapping[str, np.ndarray] = {}
-        self.bands: dict[str, RepeatBand] = {}
-        self.pinned: list[dict[str, RepeatBand]] = []
+        self.bands: list[dict[str, RepeatBand]] = []
         self.ghosts: dict[str, GhostLines] = {}
         self.rings: LineItem | None = None
         self._ringed_places: list[tuple[int, float]] = []
@@ -159,23 +158,19 @@ class HistoryChart(Plot):
                 x, y = (np.array([place[n] for place in places], float) for n in (0, 1))
                 self.rings.show_line(self.rings.line.over(x, y))
 
-    def show_repeats(self, series: Mapping[str, np.ndarray]) -> None:
-        """Draw the range of repeats, given as (n, S) arrays by name of the series. Other series have no range."""
-        self._repeats = {name: series[name] for name in self.names if name in SERIES and name in series}
-        if self._repeats and not self.bands:
-            backed = [name for name in self.names if name in SERIES]
-            self.bands = {name: self.add_item(RepeatBand(METRICS[name].colour), z=2) for name in backed}
-        self.words.backed = bool(self._repeats)
-        for name, band in self.bands.items():
-            band.show_runs(self._repeats.get(name))
+    def show_repeats(self, latest: Mapping[str, np.ndarray], *earlier: Mapping[str, np.ndarray]) -> None:
+        """Draw the ranges of sets of repeats, each given as (n, S) arrays by name of the series, the latest in front.
 
-    def show_pinned(self, pinned: Sequence[Mapping[str, np.ndarray]]) -> None:
-        """Draw the ranges of earlier sets of repeats, given in the same form as for :meth:`show_repeats`."""
-        backed = [name for name in self.names if name in SERIES]
-        while backed and len(self.pinned) < len(pinned):
-            self.pinned.append({name: self.add_item(RepeatBand(METRICS[name].colour), z=1) for name in backed})
-        for place, bands in enumerate(self.pinned):
-            series = pinned[place] if place < len(pinned) else {}
+        The axis includes only the latest. Series that it lacks have no range.
+        """
+        backed, sets = [name for name in self.names if name in SERIES], (latest, *earlier)
+        self._repeats = {name: latest[name] for name in backed if name in latest}
+        self.words.backed = bool(self._repeats)
+        while backed and any(sets) and len(self.bands) < len(sets):
+            z = 1 if self.bands else 2
+            self.bands.append({name: self.add_item(RepeatBand(METRICS[name].colour), z=z) for name in backed})
+        for place, bands in enumerate(self.bands):
+            series = sets[place] if place < len(sets) else {}
             for name, band in bands.items():
                 band.show_runs(series.get(name))
 
@@ -257,9 +252,10 @@ class HistoryChart(Plot):
             if ghost.isVisible():
                 ghost.refresh(low, high, pixels)
                 ends += ghost.extent()
-        for name, band in self.bands.items():
-            band.setVisible(name in visible)
-            ends += band.extent() if name in visible else ()
+        for place, bands in enumerate(self.bands):
+            for name, band in bands.items():
+                band.setVisible(name in visible)
+                ends += band.extent() if name in visible and place == 0 else ()
         if self.rings is not None:
             self.rings.setVisible("max_prob" in visible and bool(self._ringed_places))
         finite = [end for end in ends if math.isfinite(end)]

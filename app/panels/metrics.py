@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import partial
 from weakref import ref
 
 import numpy as np
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QContextMenuEvent, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtGui import QContextMenuEvent, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
 from app.boxes import across
@@ -17,8 +16,9 @@ from app.help.hover import explain_on_hover
 from app.jobs.jobs import Jobs
 from app.jobs.runner import Runner
 from app.plotting.numbers import full, metric_text
-from app.theme.sourced import Sourced
-from app.theme.tokens import LIGHT, Theme
+from app.theme.painted_text import Sourced
+from app.theme.painting import CENTRE, TOP_LEFT, frame, painter_of, write
+from app.theme.tokens import LIGHT
 from app.widgets.panel import Panel
 from app.workspace.cursor import Stage
 from app.workspace.view import View
@@ -32,7 +32,6 @@ from grpo_core.record import Step
 from grpo_core.text import listed, tr
 from grpo_core.what_if.advice import found
 
-TOP_LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
 PER_TOKEN = tr("Exact at each visited place, averaged over the sampled prefixes.")
 
 
@@ -41,7 +40,7 @@ class MetricCard(Sourced, QWidget):
 
     Attributes:
         name: name of the metric, or "updates".
-        note: caption of the chip if there is no reason to show.
+        note: caption of the chip if there is no reason to show: the last held-out accuracy.
         shorter_note: a shorter form of the note, used if the note does not fit.
         language: whether metrics of a language model are offered.
 
@@ -72,31 +71,25 @@ class MetricCard(Sourced, QWidget):
     def minimumSizeHint(self) -> QSize:
         return QSize(0, self.sizeHint().height())
 
-    def show_number(
-        self,
-        theme: Theme,
-        scale: float,
-        title: str,
-        value: float,
-        reason: Reason | None,
-        *,
-        stale: bool = False,
-        vocabulary: Sequence[str] = (),
-        rounding: float = 0.0,
-        tried: str = "",
-    ) -> None:
-        """Show a value with its reason, dimmed if it is ``stale``: that of the previous update.
+    def show_view(self, view: View, tried: str) -> None:
+        """Show the number of the update at the cursor or, until its stage reveals it, that of the last one, dimmed.
 
-        Args:
-            reason: the reason for the value, for example for a zero.
-            vocabulary: names of the run's actions or tokens.
-            rounding: magnitude up to which the value is a rounding error.
-            tried: sentences on changes of settings that were tried and help.
+        ``tried``: sentences on changes of settings that were tried and help.
         """
-        whole = self.name == "updates"
-        text = f"{int(value):,}" if whole else metric_text(self.name, value, vocabulary, rounding)
-        self._unexplained = value, reason, tried
-        painted = theme, scale, title, text, reason.chip if reason else self.note, self.shorter_note, stale
+        known, reason, number = True, None, view.run.label(view.cursor.step)
+        value, text = float(number), f"{number:,}"
+        title = tr("Step", "noun") if view.run.is_recorded else tr("Updates")
+        if self.name != "updates":
+            title, known = METRICS[self.name].title, _revealed(self.name, view)
+            value = number_of(self.name, view) if known else _in_series(self.name, view, view.cursor.step - 1)
+            rounding = view.step.rounding(self.name) if known else 0.0
+            text = metric_text(self.name, value, view.run.origin.vocabulary, rounding)
+            reason = view.step.reason(self.name) if known else None
+            self.note, self.shorter_note = _held_out(view) if self.name == "accuracy" else ("", "")
+        stale = not known and value == value
+        self._unexplained = value, reason, tried if known else ""
+        chip = reason.chip if reason else self.note
+        painted = view.theme, view.scale, title, text, chip, self.shorter_note, stale
         if painted != self._painted:
             self._painted = painted
             self._theme, self._scale, self._title, self._value, self._chip, _, self._stale = painted
@@ -145,26 +138,20 @@ class MetricCard(Sourced, QWidget):
             self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        theme, painter = self._theme, QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        theme, painter = self._theme, painter_of(self)
         area = self.text_area
         small, large = theme.font(self._title_role, self._scale), theme.font("number", self._scale)
-        painter.setFont(small)
-        painter.setPen(theme.colour("muted"))
+        write(painter, area, self._title, small, theme.colour("muted"), TOP_LEFT, elided=True)
         line = painter.fontMetrics().height()
-        title = painter.fontMetrics().elidedText(self._title, Qt.TextElideMode.ElideRight, round(area.width()))
-        painter.drawText(area, TOP_LEFT, title)
-        painter.setFont(large)
-        painter.setPen(theme.colour("muted" if self._stale or self._value in ("—", "") else "text"))
-        painter.drawText(area.adjusted(0, line, 0, 0), TOP_LEFT, self._value)
+        ink = theme.colour("muted" if self._stale or self._value in ("—", "") else "text")
+        write(painter, area.adjusted(0, line, 0, 0), self._value, large, ink, TOP_LEFT)
         if self._chip:
             self._paint_chip(painter, area.adjusted(0, line + painter.fontMetrics().height(), 0, 0))
         painter.setPen(QPen(theme.colour("border"), 1))
         painter.drawLine(self.rect().topRight(), self.rect().bottomRight())
         if self.hasFocus():
-            painter.setPen(QPen(theme.colour("selection"), 2))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(QRectF(self.rect()).adjusted(2, 2, -3, -3), 6, 6)
+            ring = QRectF(self.rect()).adjusted(2, 2, -3, -3)
+            frame(painter, ring, QPen(theme.colour("selection"), 2), radius=6)
 
     def _paint_chip(self, painter: QPainter, area: QRectF) -> None:
         painter.setFont(self._theme.font("small", self._scale * 0.92))
@@ -174,11 +161,9 @@ class MetricCard(Sourced, QWidget):
             chip = self.shorter_note or chip
         text = metrics.elidedText(chip, Qt.TextElideMode.ElideRight, space)
         box = QRectF(area.left(), area.top(), metrics.horizontalAdvance(text) + 12, metrics.height() + 2)
-        painter.setPen(QPen(self._theme.colour("border"), 1))
-        painter.setBrush(self._theme.colour("surface"))
-        painter.drawRoundedRect(box, box.height() / 2, box.height() / 2)
-        painter.setPen(self._theme.colour("muted"))
-        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+        edge, ground = QPen(self._theme.colour("border"), 1), self._theme.colour("surface")
+        frame(painter, box, edge, ground, radius=box.height() / 2)
+        write(painter, box, text, painter.font(), self._theme.colour("muted"), CENTRE)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() is Qt.MouseButton.LeftButton:
@@ -326,26 +311,7 @@ class MetricsPanel(Panel):
         for place, card in enumerate(self.cards):
             card.setVisible(place < space)
         for card in self.cards:
-            if card.name == "updates":
-                title = tr("Step", "noun") if view.run.is_recorded else tr("Updates")
-                card.show_number(view.theme, view.scale, title, float(view.run.label(view.cursor.step)), None)
-            else:
-                title, known = METRICS[card.name].title, _revealed(card.name, view)
-                value = number_of(card.name, view) if known else _in_series(card.name, view, view.cursor.step - 1)
-                card.note, card.shorter_note = _held_out(view) if card.name == "accuracy" else ("", "")
-                reason = view.step.reason(card.name) if known else None
-                stale = not known and value == value
-                card.show_number(
-                    view.theme,
-                    view.scale,
-                    title,
-                    value,
-                    reason,
-                    stale=stale,
-                    vocabulary=view.run.origin.vocabulary,
-                    rounding=view.step.rounding(card.name) if known else 0.0,
-                    tried=self.tried.of(view, card.name) if known else "",
-                )
+            card.show_view(view, self.tried.of(view, card.name))
         self._choose_title_role()
 
     def _choose_title_role(self) -> None:
@@ -362,8 +328,7 @@ class MetricsPanel(Panel):
             for card, name in zip(self.cards, suits, strict=True):
                 card.name, card.language = name, settings.is_language
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
+    def fit(self) -> None:
         self.redraw()
 
     def describe(self, sentence: str) -> None:

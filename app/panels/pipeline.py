@@ -13,8 +13,7 @@ from app.clock import Timer
 from app.formula.objective_terms import changed_terms, is_another_formula, objective_terms, shorter_terms
 from app.formula.term_strip import TermStrip
 from app.plotting.numbers import brief, summed
-from app.theme.labels import Label
-from app.theme.reasons import allow
+from app.theme.labels import Label, allow
 from app.widgets.panel import Panel
 from app.widgets.stage_button import STAGE_NAMES, StageButton
 from app.workspace.cursor import Stage

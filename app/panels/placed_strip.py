@@ -10,6 +10,7 @@ from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.plotting.numbers import shown
+from app.theme.painting import TOP, painter_of, write
 from app.theme.tokens import LIGHT, Theme
 from grpo_core.questions import Answer
 from grpo_core.text import tr
@@ -33,7 +34,6 @@ TOKENS = 5
 """Number of lines that tokens, bars and numbers need above the axis."""
 STALE = 0.45
 """Opacity of an answer that belongs to another update or prompt than the one shown."""
-_TOP = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop
 
 
 class PlacedStrip(QWidget):
@@ -91,9 +91,7 @@ class PlacedStrip(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         if self._answer is None:
             return
-        painter = QPainter(self)
-        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = painter_of(self)
         painter.setOpacity(STALE if self._stale else 1.0)
         whole, below = QRectF(self.rect()), self._group_height
         low = self.height() < below + TOKENS * self._line
@@ -134,11 +132,9 @@ class PlacedStrip(QWidget):
         if (area.width() - left) / count < needed:
             left = 0.0
         width = min(needed, (area.width() - left) / count)
-        painter.setFont(small)
-        painter.setPen(theme.colour("muted"))
-        if left:
-            for lines, text in ((2, tr("log π")), (1, "likeliest")):
-                painter.drawText(QRectF(area.left(), area.bottom() - lines * line, left, line), 0, text)
+        for lines, text in ((2, tr("log π")), (1, "likeliest")) if left else ():
+            label = QRectF(area.left(), area.bottom() - lines * line, left, line)
+            write(painter, label, text, small, theme.colour("muted"), 0)
         for i, token in enumerate(answer.tokens):
             cell = QRectF(area.left() + left + i * width, area.top(), width - 2, area.height())
             self._paint_token(painter, cell, int(token), i, numbers=width >= needed)
@@ -146,25 +142,20 @@ class PlacedStrip(QWidget):
     def _paint_token(self, painter: QPainter, cell: QRectF, token: int, place: int, *, numbers: bool) -> None:
         assert self._answer is not None
         theme, line, logp = self._theme, self._line, float(self._answer.logp[place])
-        painter.setFont(theme.font("mono", self._scale))
-        painter.setPen(theme.colour("text" if token else "muted"))
-        painter.drawText(cell, _TOP, self._words[token])
+        ink = theme.colour("text" if token else "muted")
+        write(painter, cell, self._words[token], theme.font("mono", self._scale), ink, TOP)
         top = painter.fontMetrics().height() + 2.0
         space = max(cell.height() - top - 2 * line - 4, 4.0)
         bar = QRectF(cell.left() + 2, cell.top() + top, cell.width() - 4, max(space * min(-logp / UNLIKELY, 1.0), 1.0))
         painter.fillRect(bar, theme.colour("policy"))
         if not numbers:
             return
-        painter.setFont(theme.font("digits", self._scale))
-        painter.setPen(theme.colour("text"))
-        painter.drawText(
-            cell.adjusted(0, cell.height() - 2 * line, 0, 0), _TOP, shown(logp) if -logp >= CERTAIN else "≈ 0"
-        )
+        small, number = theme.font("digits", self._scale), shown(logp) if -logp >= CERTAIN else "≈ 0"
+        write(painter, cell.adjusted(0, cell.height() - 2 * line, 0, 0), number, small, theme.colour("text"), TOP)
         likeliest, logp = self._answer.likeliest(place)
         chance = float(np.exp(logp))
         text = "·" if likeliest == token else f"{self._words[likeliest]} {chance:.2f}"
-        painter.setPen(theme.colour("muted"))
-        painter.drawText(cell.adjusted(0, cell.height() - line, 0, 0), _TOP, text)
+        write(painter, cell.adjusted(0, cell.height() - line, 0, 0), text, small, theme.colour("muted"), TOP)
 
     def _paint_group(self, painter: QPainter, area: QRectF) -> None:
         """Paint the marks, hollow below zero and filled above, with reward and number under each stack."""
@@ -183,8 +174,8 @@ class PlacedStrip(QWidget):
         self._label(painter, places, axis + 6)
         caption = QRectF(area.left(), axis + 8 + 2 * line, area.width(), line)
         if caption.bottom() <= area.bottom() + 2:
-            painter.setPen(theme.colour("muted"))
-            painter.drawText(caption, _TOP, tr("advantages of the group, yours ringed"))
+            text = tr("advantages of the group, yours ringed")
+            write(painter, caption, text, painter.font(), theme.colour("muted"), TOP)
         piled: Counter[int] = Counter()
         for i, x in enumerate(places):
             column, row = divmod(piled[x], PILE)
@@ -211,5 +202,5 @@ class PlacedStrip(QWidget):
                 continue
             until = x + width / 2 + 6
             for text, lines, colour in ((advantage, 0, "text"), (paid, 1, "reward")):
-                painter.setPen(self._theme.ink(colour))
-                painter.drawText(QRectF(x - width / 2 - 2, top + lines * self._line, width + 4, self._line), _TOP, text)
+                area = QRectF(x - width / 2 - 2, top + lines * self._line, width + 4, self._line)
+                write(painter, area, text, painter.font(), self._theme.ink(colour), TOP)

@@ -14,8 +14,7 @@ from app.panels.policy_data import PolicyPicture, earlier_ends, picture, stage_s
 from app.plotting.bar_chart import BarChart
 from app.plotting.twin_stack import TwinStack
 from app.theme.labels import EmptyLabel
-from app.widgets.calm import CalmBox
-from app.widgets.combo import fill, toggle
+from app.widgets.calm import CalmBox, toggle
 from app.widgets.panel import Panel
 from app.workspace.cursor import Cursor
 from app.workspace.view import View
@@ -36,11 +35,9 @@ class PolicyBarsPanel(Panel):
     """The policy in one context, with a choice of contexts if several prompts or states exist.
 
     Signals:
-        completions_wanted: show the sampled completions instead, as there is no table of actions.
         guessed: a prediction of the largest probability was dragged to this height.
     """
 
-    completions_wanted = Signal()
     guessed = Signal(float)
     films = True
     plans = "task"
@@ -52,8 +49,7 @@ class PolicyBarsPanel(Panel):
         self._guess: Guess | None = None
         self._rewards: tuple[object, np.ndarray | None] | None = None
         self._earlier_ends = lru_cache(maxsize=1)(earlier_ends)  # the chart compares them by identity
-        self.choice = CalmBox()
-        self.choice.setAccessibleName(tr("Context", "of an action"))
+        self.choice = CalmBox(tr("Context", "of an action"))
         self.choice.activated.connect(self._on_context)
         self.plot = BarChart(TITLE, drag="diamond", headed=False)
         self.plot.picked.connect(self._on_chosen)
@@ -69,7 +65,6 @@ class PolicyBarsPanel(Panel):
         self.twin.add_to_header(self.paired, last=True)
         self.empty = EmptyLabel(NO_BARS)
         self.completions = QPushButton(tr("Show completions"))
-        self.completions.clicked.connect(self.completions_wanted)
         empty = down(None, self.empty, across(None, self.completions, None), None)
         self._stack = stacked(self.twin, empty, on=self)
 
@@ -122,7 +117,7 @@ class PolicyBarsPanel(Panel):
         if row is not None and step is not None and step.context is not None and row < len(step.context):
             self.context = int(step.context[row, min(view.selection.token, step.context.shape[1] - 1)])
         self.context = min(self.context, max(len(names) - 1, 0))
-        fill(self.choice, names, self.context)
+        self.choice.fill(names, self.context)
         self.choice.setVisible(len(names) > 1)
 
     def _action_rewards(self, view: View) -> np.ndarray | None:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
 
 from app.boxes import across, down, stacked
 from app.panels.placed_strip import PlacedStrip
-from app.theme.labels import EmptyLabel, Label
-from app.theme.reasons import allow
+from app.theme.labels import EmptyLabel, Label, allow
 from app.widgets.calm import CalmBox
-from app.widgets.combo import fill
 from app.widgets.panel import Panel
 from app.workspace import answers
 from app.workspace.view import View
@@ -52,8 +50,7 @@ class ScorePanel(Panel):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self.prompt = CalmBox()
-        self.prompt.setAccessibleName(tr("Prompt"))
+        self.prompt = CalmBox(tr("Prompt"))
         self.prompt.activated.connect(self._on_prompt)
         self.field = QLineEdit()
         self.field.setAccessibleName(tr("Your completion"))
@@ -64,8 +61,7 @@ class ScorePanel(Panel):
         self.button = QPushButton(tr("Score", "verb"))
         self.button.clicked.connect(self.ask)
         self.strip = PlacedStrip()
-        self.status = Label(wraps=True)
-        self.status.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.status = Label(wraps=True, selectable=True)
         self.empty = EmptyLabel(NOTHING_YET)
         self._group = 0
         self.submission: Submission | None = None
@@ -100,7 +96,7 @@ class ScorePanel(Panel):
         if self.held is None and row is not None and row < len(step.group):
             self._group = int(step.group[row])
         self._group = min(self._group, len(groups) - 1)
-        fill(self.prompt, [" ".join(question_text(step, g, view.run.origin).split()) for g in groups], self._group)
+        self.prompt.fill([" ".join(question_text(step, g, view.run.origin).split()) for g in groups], self._group)
         self.prompt.setMaximumWidth(max(round(self.width() * 0.4), round(90 * view.scale)))
         self.field.setPlaceholderText(IN_WORDS if view.run.origin.settings.model.folder else PLACEHOLDER)
         if self.submission is None or self._answer is None:

@@ -11,7 +11,7 @@ from app.boxes import across, plain_scroll_area
 from app.panels.history_chart import NATS, OTHER, UNIT
 from app.theme.labels import plain_tip
 from app.theme.tokens import Theme
-from app.widgets.combo import toggle
+from app.widgets.calm import toggle, tool_button
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
 from grpo_core.config import Settings
@@ -97,10 +97,7 @@ class SeriesChoice(QWidget):
         return self._area
 
     def _build_buttons(self) -> None:
-        self.more = QToolButton()
-        self.more.setText(tr("More"))
-        self.more.setAccessibleName(tr("More series"))
-        self.more.setProperty("quiet", True)
+        self.more = tool_button(tr("More"), name=tr("More series"))
         self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.left_over = QMenu(self.more)
         self.more.setMenu(self.left_over)

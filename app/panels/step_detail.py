@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from PySide6.QtCore import QRect, QRectF, QSize, Qt, Slot
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.boxes import across, down, stacked
@@ -24,10 +24,10 @@ from app.plotting import numbers
 from app.plotting.numbers import shown
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import EmptyLabel, Label, plain_tip
-from app.theme.sourced import Sourced, SourcedText
+from app.theme.painted_text import Sourced, SourcedText
+from app.theme.painting import RIGHT, painter_of, write
 from app.theme.tokens import LIGHT, Theme
 from app.widgets.calm import CalmBox
-from app.widgets.combo import fill
 from app.widgets.panel import Panel
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView
@@ -117,22 +117,16 @@ class SumRow(Sourced, QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         table = self._table
-        painter = QPainter(self)
-        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+        painter = painter_of(self, smooth=False)
         painter.setPen(QPen(table.theme.colour("border"), 1))
         painter.drawLine(self.rect().topLeft(), self.rect().topRight())
         pad = 8 * table.factor
-        right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-        painter.setFont(table.cells.font)
         for number, (key, place) in enumerate(self.places().items()):
             inner = place.adjusted(pad, 0, -pad, 0)
             if key in self.texts:
-                painter.setPen(table.theme.colour("text"))
-                painter.drawText(inner, right, self.texts[key])
+                write(painter, inner, self.texts[key], table.cells.font, table.theme.colour("text"), RIGHT)
             elif number == 0:
-                painter.setPen(table.theme.colour("muted"))
-                painter.drawText(inner, left, "Σ")
+                write(painter, inner, "Σ", table.cells.font, table.theme.colour("muted"))
         if self.hasFocus():
             table.cells.paint_focus(painter, QRectF(self.explained_box()))
 
@@ -160,8 +154,7 @@ class StepDetailPanel(Panel):
         self._look: tuple[Theme, float] = (LIGHT, 1.0)
         self._foot_lines: dict[tuple[Theme, float, int, int], int] = {}
         self._filled: tuple[object, ...] = ()
-        self.passes = CalmBox()
-        self.passes.setAccessibleName(tr("Pass"))
+        self.passes = CalmBox(tr("Pass"))
         self.passes.activated.connect(self._on_pass)
         self.table = TableTwin(title=tr("Step detail"))
         self.table.selected.connect(self._on_selected)
@@ -192,7 +185,7 @@ class StepDetailPanel(Panel):
             self.empty.setText(view.run.why_no_step or NONE_YET)
             return
         passes = [tr("{number} of {count}").format(number=n + 1, count=step.passes) for n in range(step.passes)]
-        fill(self.passes, passes, view.step.passed)
+        self.passes.fill(passes, view.step.passed)
         revealed, only = UNTIL.get(view.cursor.stage), _only(view, step)
         key = (view.step.key, only, revealed, view.theme, view.scale)
         if key != self._filled:  # another token of the same completions needs no new table
@@ -269,8 +262,7 @@ class StepDetailPanel(Panel):
         self._column.activate()
         self.foot.setToolTip(plain_tip(whole if text != whole else ""))
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
+    def fit(self) -> None:
         self._fit_columns()
         self._fit_foot()
 

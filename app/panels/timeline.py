@@ -18,12 +18,13 @@ from PySide6.QtGui import (
     QPolygonF,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QSizePolicy, QToolButton, QToolTip, QWidget
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.boxes import across
 from app.plotting.numbers import shown
-from app.theme.labels import Label, plain_tip, rich_tip
-from app.theme.reasons import allow
+from app.theme.labels import Label, allow, plain_tip, rich_tip
+from app.theme.painting import painter_of, write
+from app.widgets.calm import tool_button
 from app.widgets.panel import Panel
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
@@ -102,8 +103,7 @@ class TimelineTrack(QWidget):
         if view is None:
             return
         theme, head, middle = view.theme, view.head, self.height() / 2
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = painter_of(self)
         here = self._x(view.cursor.step, head) if head else self._x(0, 1)
         left, right, thick = self._x(0, 1), self._x(1, 1), self._radius() * 0.6
         painter.setPen(QPen(theme.colour("border"), thick, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
@@ -190,17 +190,15 @@ class PlaceLabel(Label):
         self.setText("".join(self._parts))
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setPen(self.palette().windowText().color())
+        painter = painter_of(self, smooth=False)
         parts = list(enumerate(self._parts))
         left = 0.0
         for place, part in parts if self.isLeftToRight() else reversed(parts):
             font = self.font()
             font.setBold(place % 2 == 1)
-            painter.setFont(font)
             width = QFontMetricsF(font).horizontalAdvance(part)
             space = QRectF(left, 0, width + 1, self.height())
-            painter.drawText(space, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, part)
+            write(painter, space, part, font, self.palette().windowText().color())
             left += width
 
 
@@ -229,13 +227,11 @@ class TimelinePanel(Panel):
         """The state from which the text widths were last computed."""
         self.place = PlaceLabel()
         self.track = TimelineTrack(workspace)
-        self.next_button = QToolButton()
+        self.next_button = tool_button(name=tr("Go to the next event"))
         self.next_button.setAutoRaise(True)
-        self.next_button.setAccessibleName(tr("Go to the next event"))
         self.next_button.clicked.connect(self._on_event)
         self._forwards = True
         self.behind = Label(name="muted")
-        self.next_button.setProperty("quiet", True)
         across(self.place, (self.track, 1), self.behind, self.next_button, on=self, margins=(12, 0, 12, 0), spacing=12)
         self._fit_height()
 

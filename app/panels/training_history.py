@@ -9,7 +9,7 @@ from PySide6.QtCore import QPoint, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QMenu, QWidget
 
-from app.boxes import down
+from app.boxes import across, down, turn
 from app.experiments.repeats import RepeatController, RepeatResults, following
 from app.panels.history_chart import NATS, OTHER, UNIT, HistoryChart
 from app.panels.series_choice import SeriesChoice
@@ -55,9 +55,7 @@ class TrainingHistoryPanel(Panel):
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self._plots = QBoxLayout(QBoxLayout.Direction.LeftToRight)
-        self._plots.setContentsMargins(0, 0, 0, 0)
-        self._plots.setSpacing(0)
+        self._plots = across(margins=0, spacing=0)
         self.charts: list[HistoryChart] = []
         self.twins: list[TwinStack] = []
         self._add_chart(HistoryChart(tr("Rewards and shares over updates"), Scale(low=0, high=1), UNIT))
@@ -144,8 +142,7 @@ class TrainingHistoryPanel(Panel):
             chart.empty, sentence = sentence, ""
             twin.set_look(view.theme, view.scale)
             chart.show_trials(drawn, self._pointed)
-            chart.show_repeats(behind)
-            chart.show_pinned(pinned)
+            chart.show_repeats(behind, *pinned)
             chart.marks.set_places(marks)
             chart.set_cursor(float(view.cursor.step) if view.cursor.step else None)
             twin.refresh()
@@ -160,9 +157,7 @@ class TrainingHistoryPanel(Panel):
         shown_now = [chart for chart, twin in zip(self.charts, self.twins, strict=True) if not twin.isHidden()]
         height = self.height() - self.choice.height() - (0 if self.trials.isHidden() else self.trials.height())
         stacked = len(shown_now) > 1 and self.width() / len(shown_now) < height
-        direction = QBoxLayout.Direction.TopToBottom if stacked else QBoxLayout.Direction.LeftToRight
-        if self._plots.direction() != direction:
-            self._plots.setDirection(direction)
+        turn(self._plots, stacked=stacked)
         for chart in shown_now:
             chart.align(stacked, chart is shown_now[-1], shown_now)
         above = shown_now[-1].numbers_height - shown_now[0].numbers_height if stacked else 0

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QMenu, QPushButton, QSizePolicy, QWidget
 
 from app.theme.labels import wrapped_tip
+from app.theme.painting import frame, painter_of, write
 from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import plural, tr
 
@@ -70,22 +71,17 @@ class TrialChip(QAbstractButton):
         return QSize(round(wide) + 1, round(self.fontMetrics().height() * 1.45))
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, theme, on = QPainter(self), self.theme, self.isChecked()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        frame = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+        painter, theme, on = painter_of(self), self.theme, self.isChecked()
+        inside = QRectF(self.rect()).adjusted(1, 1, -1, -1)
         focused = self.hasFocus()
-        painter.setPen(QPen(theme.colour("selection" if focused else "border"), theme.ring_width if focused else 1.0))
-        painter.setBrush(theme.colour("surface") if on else Qt.BrushStyle.NoBrush)
-        painter.drawRoundedRect(frame, frame.height() / 2, frame.height() / 2)
-        left, middle = frame.left() + PAD * self.factor, frame.center().y()
+        pen = QPen(theme.colour("selection" if focused else "border"), theme.ring_width if focused else 1.0)
+        frame(painter, inside, pen, theme.colour("surface") if on else None, radius=inside.height() / 2)
+        left, middle = inside.left() + PAD * self.factor, inside.center().y()
         line = Qt.PenStyle.SolidLine if on else Qt.PenStyle.DotLine
         painter.setPen(theme.pen(self.meaning if on else "muted", 1.4 * self.factor, line))
         painter.drawLine(QPointF(left, middle), QPointF(left + SAMPLE * self.factor, middle))
-        painter.setFont(self.font())
-        painter.setPen(theme.ink("text" if on else "muted"))
-        space = frame.adjusted((SAMPLE + PAD + 6) * self.factor, 0, -PAD * self.factor + 2, 0)
-        text = painter.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, round(space.width()))
-        painter.drawText(space, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), text)
+        space = inside.adjusted((SAMPLE + PAD + 6) * self.factor, 0, -PAD * self.factor + 2, 0)
+        write(painter, space, self.text(), self.font(), theme.ink("text" if on else "muted"), elided=True)
 
     # -- input -------------------------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from app.panels.trial_chips import ChipRow, TrialChip
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
 from app.theme.labels import Label, plain_tip, wrapped_tip
-from app.theme.sourced import SourcedText
+from app.theme.painted_text import SourcedText
 from app.workspace.run_handle import RunHandle
 from app.workspace.trials import HALF, MOST, Trial, differences, likeliest
 from app.workspace.view import View

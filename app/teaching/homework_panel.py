@@ -17,9 +17,8 @@ from app.plotting.bar_data import BarPicture, BarSeries, Lane, side_by_side
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
-from app.theme.labels import Label, plain_tip
-from app.theme.reasons import allow
-from app.widgets.combo import choice_box, fill
+from app.theme.labels import Label, allow, plain_tip
+from app.widgets.calm import choice_box
 from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -112,7 +111,7 @@ class HomeworkPanel(Panel):
         ).format(files=len(rows), flagged=flagged)
         chosen = max(self.question.currentIndex(), 0)
         names = [tr("{lesson}, step {step}").format(lesson=one["lesson"], step=one["step"]) for one in tallies]
-        fill(self.question, names, min(chosen, max(len(names) - 1, 0)))
+        self.question.fill(names, min(chosen, max(len(names) - 1, 0)))
         self._show(head, ready=True)
 
     def show_failure(self, sentence: str) -> None:

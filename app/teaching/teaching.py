@@ -23,8 +23,8 @@ from app.teaching.controllers.lessons import LessonController
 from app.teaching.controllers.presenter import Presenter
 from app.teaching.lessons.catalogue import is_lesson_file
 from app.teaching.panel_rows import LESSON
-from app.widgets.door import Door
 from app.widgets.panel import Panel
+from app.widgets.panel_spec import Door
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
 from app.workspace.window_mode import Takeover

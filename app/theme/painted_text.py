@@ -1,14 +1,18 @@
-"""Frequently changing text, painted into a fixed number of lines so that no layout is triggered."""
+"""Frequently changing text, painted into a fixed number of lines so that no layout is triggered, and texts and scales
+whose numbers come from another place in the window, to which a key or a double-click leads.
+"""
 
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QTextLayout, QTextOption
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPaintEvent, QPen, QTextLayout, QTextOption
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app.theme.labels import plain_tip
+from app.theme.labels import Label, plain_tip
+from app.theme.painting import TOP_LEFT, frame, painter_of, write
 from app.theme.tokens import Theme
 
 
@@ -74,13 +78,11 @@ class PaintedText(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         if self._look is None or not self._text:
             return
-        painter = QPainter(self)
-        painter.setPen(self._look[0].ink(self._colour))
-        painter.setFont(self.font())
+        painter, ink = painter_of(self, smooth=False), self._look[0].ink(self._colour)
         metrics = QFontMetricsF(self.font())
         for n, line in enumerate(self._broken()):
             box = QRectF(0, n * metrics.lineSpacing(), self.width(), metrics.height())
-            painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, line)
+            write(painter, box, line, self.font(), ink, TOP_LEFT)
 
     def _broken(self) -> list[str]:
         lines = self._lines_of(self._text)
@@ -106,3 +108,51 @@ class PaintedText(QWidget):
             starts.append(line.textStart())
         layout.endLayout()
         return [text[a:b] for a, b in zip(starts, [*starts[1:], len(text)], strict=True)]
+
+
+if TYPE_CHECKING:
+    Base = QWidget
+else:
+    Base = object
+
+
+class Sourced(Base):
+    """Mixin for a widget with computed numbers. Put it before the widget's class.
+
+    Signals:
+        source_wanted: emitted after E, Return or a double-click; show where the numbers come from.
+    """
+
+    source_wanted = Signal()
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+
+    def explain_current(self) -> None:
+        """Show where the numbers come from."""
+        self.source_wanted.emit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.explain_current()
+        else:
+            super().keyPressEvent(event)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        self.setFocus(Qt.FocusReason.MouseFocusReason)
+        self.explain_current()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self.hasFocus():
+            ring = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+            frame(painter_of(self, smooth=False), ring, QPen(self.palette().windowText().color(), 2))
+
+
+class SourcedLabel(Sourced, Label):
+    """A label of this kind."""
+
+
+class SourcedText(Sourced, PaintedText):
+    """A painted text of this kind."""

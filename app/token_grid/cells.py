@@ -10,6 +10,7 @@ from functools import lru_cache
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QFontMetricsF, QPainter, QPen, QStaticText, QTransform
 
+from app.theme.painting import RIGHT, frame, write
 from app.theme.tokens import Theme
 from app.token_grid.tints import strength
 
@@ -115,9 +116,7 @@ class Cells:
 
     def ring(self, painter: QPainter, box: QRectF) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(self._ring)
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.drawRoundedRect(box.adjusted(-1.5, -1.5, 1.5, 1.5), 4, 4)
+        frame(painter, box.adjusted(-1.5, -1.5, 1.5, 1.5), self._ring, radius=4)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
     def light(self, painter: QPainter, box: QRectF) -> None:
@@ -145,22 +144,15 @@ class Cells:
 
     def paint_notes(self, painter: QPainter, place: QRectF, notes: Sequence[Note], widths: Sequence[float]) -> None:
         """Paint the notes next to a completion, in columns starting at the left of ``place``."""
-        painter.setFont(self.small)
         x = place.left()
         for (text, colour), width in zip(notes, widths, strict=False):
-            painter.setPen(self.theme.ink(colour))
-            painter.drawText(
-                QRectF(x, place.top(), width, place.height()),
-                Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter,
-                text,
-            )
+            area = QRectF(x, place.top(), width, place.height())
+            write(painter, area, text, self.small, self.theme.ink(colour))
             x += width
 
     def paint_name(self, painter: QPainter, place: QRectF, name: str) -> None:
         """Paint the name of a row, which is the number of its completion, to the left of its tokens."""
-        painter.setFont(self.small)
-        painter.setPen(self._quiet)
-        painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, name)
+        write(painter, place, name, self.small, self._quiet.color(), RIGHT)
 
 
 @lru_cache(maxsize=16)

@@ -55,7 +55,7 @@ def lines(view: StepView, row: int, token: int) -> list[Line]:
     branch = tr("clip: stopped") if bool(terms.clipped[row, token]) else _branch(view, float(terms.ratio[row, token]))
     lines: list[Line] = [
         (tr("Reward R"), shown(float(step.rewards[row])), "reward", door("reward")),
-        (tr("Advantage A"), marked(advantage), _colour(advantage), door("advantage")),
+        (tr("Advantage A"), marked(advantage), colour_of(advantage), door("advantage")),
         (tr("Ratio r"), shown(float(terms.ratio[row, token])), "text", door("ratio")),
         *_of_sampler(view, row, token, door),
         (tr("Branch"), branch, "text", door("surrogate")),
@@ -63,9 +63,9 @@ def lines(view: StepView, row: int, token: int) -> list[Line]:
         *_of_kl(view, row, token, door("kl")),
         (tr("Weight W"), f"{terms.weight[row, token]:.4g}", "text", door("weight")),
         (tr("Token loss"), shown(float(terms.token_loss[row, token])), "text", door("token_loss")),
-        (tr("Push on log π"), marked(push), _colour(push), door("gradient")),
+        (tr("Push on log π"), marked(push), colour_of(push), door("gradient")),
         ("1 − π", shown(rest), "text", door("logp")),
-        (tr("Push on the choice"), marked(push * rest), _colour(push), door("gradient")),
+        (tr("Push on the choice"), marked(push * rest), colour_of(push), door("gradient")),
     ]
     return [*lines, *_entropy(view, row, token)]
 
@@ -126,7 +126,8 @@ def marked(value: float) -> str:
     return f"{glyph} {shown(abs(value))}"
 
 
-def _colour(value: float) -> str:
+def colour_of(value: float) -> str:
+    """Return the meaning of a number's sign, which determines its colour."""
     return "push_up" if value > 0 else "push_down" if value < 0 else "muted"
 
 
@@ -209,5 +210,4 @@ def _notes(view: StepView, row: int, right: np.ndarray | None) -> list[Note]:
         notes.append((tr("◆ right"), "text") if right[row] else (tr("◇ wrong"), "muted"))
     if right is None or not np.array_equal(step.rewards, right):
         notes.append((f"R {shown(reward)}" if reward == reward else "unscored", "reward"))
-    sign = "push_up" if advantage > 0 else "push_down" if advantage < 0 else "muted"
-    return [*notes, (marked(advantage), sign), (span, "muted")]
+    return [*notes, (marked(advantage), colour_of(advantage)), (span, "muted")]

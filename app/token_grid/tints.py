@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetricsF, QLinearGradient, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QLinearGradient, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.plotting.numbers import shown
 from app.theme.labels import plain_tip
-from app.theme.sourced import Sourced
+from app.theme.painted_text import Sourced
+from app.theme.painting import frame, painter_of
 from app.theme.tokens import Theme
 from app.workspace.step_view import StepView
 from grpo_core import recompute
@@ -251,9 +252,7 @@ class TintLegend(Sourced, QWidget):
         super().paintEvent(event)
         if self._theme is None:
             return
-        theme, painter = self._theme, QPainter(self)
-        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        theme, painter = self._theme, painter_of(self)
         painter.setFont(theme.font("digits", self._scale))
         metrics = painter.fontMetrics()
         low, high = (f"▼ {self._text[0]}", f"{self._text[1]} ▲") if self._signed else self._text[:2]
@@ -269,9 +268,7 @@ class TintLegend(Sourced, QWidget):
             tint = QColor(theme.colour("push_up" if share >= 0 else "push_down"))
             tint.setAlphaF(0.06 + 0.74 * strength(share))
             gradient.setColorAt(stop / STOPS, tint)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(gradient)
-        painter.drawRoundedRect(bar, 3, 3)
+        frame(painter, bar, None, QBrush(gradient), radius=3)
         if self._signed:
             painter.setPen(QPen(theme.colour("push_down"), 2, Qt.PenStyle.DashLine))
             painter.drawLine(QPointF(bar.left() + 2, bar.bottom()), QPointF(bar.center().x() - 4, bar.bottom()))

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QComboBox, QDialog, QDialogButtonBox, QFrame, QGri
 
 from app.boxes import down
 from app.theme.labels import Label
-from app.widgets.combo import choice_box
+from app.widgets.calm import choice_box
 from grpo_core.errors import shortened
 from grpo_core.text import tr
 from grpo_core.trainers.columns import LONGEST, Column, chosen_text

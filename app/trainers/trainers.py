@@ -27,9 +27,8 @@ from app.trainers.controllers.model_folders import ModelFolders, is_model
 from app.trainers.controllers.recorded_runs import RecordedRuns
 from app.trainers.examination import examination_of
 from app.trainers.panel_rows import COMPLETIONS, MY_RUN
-from app.widgets.door import Door
 from app.widgets.panel import Panel
-from app.widgets.panel_spec import PanelSpec
+from app.widgets.panel_spec import Door, PanelSpec
 from app.workspace.run_handle import RunHandle
 from grpo_core.config.fields import DETAILS
 from grpo_core.errors import GrpoError

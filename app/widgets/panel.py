@@ -175,6 +175,10 @@ class Panel(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self.fit()
+
+    def fit(self) -> None:
+        """Adapt to a new size."""
         if self.sized:
             self.renew()
 

@@ -1,4 +1,4 @@
-"""Properties of a panel that are known before it is created: its name, its factory, and its place in layouts."""
+"""Properties of a panel that are known before it is created, such as its place in layouts, and of a door to panels."""
 
 from __future__ import annotations
 
@@ -113,3 +113,29 @@ def later(module: str, name: str) -> Callable[[Workspace], Any]:
         module: name of the module in the package of the window, such as ``panels.score``.
     """
     return lambda workspace: getattr(import_module(f"{_PACKAGE}.{module}"), name)(workspace)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Door:
+    """One way to use the program, given by the lab or by a part.
+
+    Attributes:
+        id: stable name, stored as a preference.
+        title: its name, on its button and next to a command that the palette finds behind it.
+        sentence: what is behind it.
+        layout: name of the layout that it opens; empty if its first panel fills the window.
+        panel: id of its first panel.
+        subjects: subjects of the commands (:attr:`app.commands.command.Command.subject`) in its menus, and of the
+            settings (:attr:`grpo_core.config.fields.About.subject`) among its controls. The ids of panels are the
+            subjects of the commands that show them. Commands and settings without a subject are behind every door.
+        begin: called once the panel is shown.
+    """
+
+    id: str
+    title: str
+    sentence: str
+    icon: str
+    layout: str = ""
+    panel: str
+    subjects: frozenset[str]
+    begin: Callable[[], object]

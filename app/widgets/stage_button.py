@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy
 
 from app.theme.labels import plain_tip
+from app.theme.painting import CENTRE, frame, painter_of, write
 from app.theme.tokens import LIGHT, Theme
 from app.workspace.cursor import Stage
 from grpo_core.text import tr
@@ -69,24 +70,17 @@ class StageButton(QAbstractButton):
         return QSize(self.sizeHint().height(), self.sizeHint().height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, theme = QPainter(self), self._theme
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        frame = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+        painter, theme = painter_of(self), self._theme
+        inside = QRectF(self.rect()).adjusted(1, 1, -1, -1)
         if self._current or self.hasFocus():
-            painter.setPen(QPen(theme.colour("selection" if self.hasFocus() else "border"), theme.ring_width / 1.5))
-            painter.setBrush(theme.colour("surface"))
-            painter.drawRoundedRect(frame, frame.height() / 2, frame.height() / 2)
+            pen = QPen(theme.colour("selection" if self.hasFocus() else "border"), theme.ring_width / 1.5)
+            frame(painter, inside, pen, theme.colour("surface"), radius=inside.height() / 2)
         ink = theme.colour("text" if self._reached else "muted")
-        size = frame.height() * 0.68
-        ring = QRectF(frame.left() + 6, frame.center().y() - size / 2, size, size)
+        size = inside.height() * 0.68
+        ring = QRectF(inside.left() + 6, inside.center().y() - size / 2, size, size)
         painter.setPen(QPen(ink, 1.2))
         painter.setBrush(ink if self._reached else Qt.BrushStyle.NoBrush)
         painter.drawEllipse(ring)
-        painter.setFont(theme.font("small", self._scale))
-        painter.setPen(theme.colour("ground") if self._reached else ink)
-        painter.drawText(ring, Qt.AlignmentFlag.AlignCenter, str(self.stage + 1))
-        painter.setFont(self.font())
-        painter.setPen(ink)
-        place = frame.adjusted(size + 12, 0, -4, 0)
-        text = painter.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, round(place.width()))
-        painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
+        on_ring = theme.colour("ground") if self._reached else ink
+        write(painter, ring, str(self.stage + 1), theme.font("small", self._scale), on_ring, CENTRE)
+        write(painter, inside.adjusted(size + 12, 0, -4, 0), self.text(), self.font(), ink, elided=True)

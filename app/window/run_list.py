@@ -17,7 +17,6 @@ from PySide6.QtWidgets import (
 
 from app.theme.labels import plain_tip
 from app.widgets.calm import CalmBox
-from app.widgets.combo import fill
 from app.workspace.run_handle import RunHandle
 from grpo_core.export.script_words import differing
 from grpo_core.text import plural, tr
@@ -63,7 +62,7 @@ class RunList(CalmBox):
     def show_runs(self, runs: Sequence[RunHandle], current: RunHandle | None) -> None:
         """List ``runs``, with ``current`` selected, without emitting a signal."""
         self._runs = tuple(runs)
-        fill(self, [run.title for run in runs], self._runs.index(current) if current in runs else self.currentIndex())
+        self.fill([run.title for run in runs], self._runs.index(current) if current in runs else self.currentIndex())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Elide the title if a narrow toolbar cuts it off. The tooltip shows it in full."""

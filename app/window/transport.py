@@ -12,8 +12,7 @@ from app.clock import soon
 from app.examples import is_example
 from app.panels.controls.restraints import Restrainable
 from app.plotting.numbers import in_bytes
-from app.theme.labels import Label, plain_tip
-from app.theme.reasons import allow
+from app.theme.labels import Label, allow, plain_tip
 from app.widgets.calm import CalmBox
 from app.window.run_list import RunList
 from app.window.status import Status
@@ -246,8 +245,7 @@ class Transport(QToolBar):
 
     def _choice(self, name: str, texts: list[str], slot: object) -> QComboBox:
         self._label(name)
-        box = CalmBox()
-        box.setAccessibleName(name)
+        box = CalmBox(name)
         box.setToolTip(plain_tip(name))
         box.addItems(texts)
         box.activated.connect(slot)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from functools import partialmethod
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,10 +18,12 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication
 
 from app.__main__ import DRAWING
+from app.examples import example
 from app.export.command import main
 from app.panel_registry import PANELS
 from app.start import drawing_command
 from app.theme.tokens import DARK, LIGHT, Theme
+from app.workspace.evolution import Evolution
 from grpo_core import recompute, step_table
 from grpo_core.commands.cli import main as core
 from grpo_core.evaluated_step import EvaluatedStep
@@ -191,6 +194,16 @@ def test_a_sequence_of_updates_has_one_size(run: Path, tmp_path: Path) -> None:
     images = [QImage(str(file)) for file in files]
     assert len({(image.width(), image.height()) for image in images}) == 1
     assert all(one != other for one, other in pairwise(images))
+
+
+def test_answers_are_read_to_the_end_before_a_picture_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    take, pictures = Evolution.take, []
+    for seconds in (60.0, 0.0):  # all updates at once, and one with each frame
+        monkeypatch.setattr(Evolution, "take", partialmethod(take, budget=seconds))
+        picture = tmp_path / f"{seconds}.png"
+        export(example("arithmetic"), "--panel", "evolution", "--out", picture)
+        pictures.append(picture.read_bytes())
+    assert pictures[0] == pictures[1]
 
 
 def test_a_completion_is_selected_and_its_number_explained(run: Path, tmp_path: Path) -> None:

@@ -8,13 +8,13 @@ from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QMenu, QPushButton, QToolButton, QWidget
 
+from app.boxes import Wrap
 from app.experiments.computed_on import ComputedOnField
 from app.experiments.race.picture import MEASURES
 from app.experiments.race.plan import LEVELS, RacePlan
 from app.jobs.computed_on import ComputedOn
 from app.theme.labels import plain_tip
 from app.widgets.calm import CalmBox
-from app.widgets.wrap import Wrap
 from grpo_core.config import PRESETS, Settings
 from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, MU, SIX, STEP_LENGTH
 from grpo_core.text import listed, plural, tr
@@ -190,11 +190,8 @@ class RaceChoices(QWidget):
         self.computed_on = ComputedOnField(computed_on)
         boxes = (self.fairness, self.passes, self.seeds, self.updates, self.constant, self.prompts)
         self._terms = (*boxes, self.peaks, self.computed_on)
-        line = Wrap(self)
-        line.setContentsMargins(12, 4, 8, 2)
-        line.setSpacing(8)
-        for widget in (self.race, self.entries, self.measure, self.axis, self.setup, table, *self._terms):
-            line.addWidget(widget)
+        parts = (self.race, self.entries, self.measure, self.axis, self.setup, table, *self._terms)
+        Wrap(*parts, on=self, margins=(12, 4, 8, 2))
         table.show()
         self.entries.changed.connect(self.changed)
         self.setup.toggled.connect(self._on_setup)
@@ -219,8 +216,7 @@ class RaceChoices(QWidget):
 
     @staticmethod
     def _box(name: str, texts: Sequence[str], tips: Sequence[str] = ()) -> QComboBox:
-        box = CalmBox()
-        box.setAccessibleName(name)
+        box = CalmBox(name)
         box.setToolTip(plain_tip(name))
         box.addItems(list(texts))
         for index, tip in enumerate(tips):

@@ -9,8 +9,7 @@ from PySide6.QtWidgets import QPushButton, QSpinBox, QWidget
 from app.boxes import across
 from app.experiments.race.results import COLUMNS
 from app.plotting.table_twin import TableTwin
-from app.theme.labels import Label, plain_tip
-from app.theme.reasons import allow
+from app.theme.labels import Label, allow, plain_tip
 from grpo_core.text import listed, tr
 
 FIRST = 4

@@ -8,19 +8,16 @@ from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtGui import QFont, QResizeEvent
 from PySide6.QtWidgets import QLineEdit, QProgressBar, QPushButton, QWidget
 
-from app.boxes import across, down, plain_scroll_area
+from app.boxes import Wrap, across, down, plain_scroll_area
 from app.experiments.computed_on import ComputedOnField, menu_button
 from app.experiments.controller import ExperimentResults
 from app.experiments.sweep.plan import BETA, ESTIMATOR, GridAxis, Swept, choices, name, title_of
 from app.experiments.sweep.results import TITLES
 from app.experiments.sweep.views import FINAL, FRONTIER, HEAT, NAMES, SIDE, TRAINING
 from app.jobs.computed_on import ComputedOn
-from app.theme.labels import Label, plain_tip
-from app.theme.reasons import allow
+from app.theme.labels import Label, allow, plain_tip
 from app.theme.tokens import Theme
-from app.widgets.calm import CalmSlider
-from app.widgets.combo import choice_box, fill, toggle
-from app.widgets.wrap import Wrap
+from app.widgets.calm import CalmSlider, choice_box, toggle
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
@@ -86,10 +83,7 @@ class SweepChoices(QWidget):
         value = (self.value_label, (self.slider, 1), self.table)
         across(*buttons, None, *value, on=self._line, margins=(12, 2, 8, 2), spacing=8)
         self.first = plain_scroll_area(self._line, bars=False)  # it scrolls to the widget that has the focus
-        wrap = Wrap(self.second)
-        wrap.setContentsMargins(12, 2, 8, 2)
-        wrap.setSpacing(8)
-        for part in (
+        Wrap(
             Label(tr("Over")),
             self.over,
             self.over_values,
@@ -101,8 +95,9 @@ class SweepChoices(QWidget):
             Label(tr("Updates")),
             self.updates,
             self.more,
-        ):
-            wrap.addWidget(part)
+            on=self.second,
+            margins=(12, 2, 8, 2),
+        )
         self.second.hide()
         self.setup.toggled.connect(self.second.setVisible)
         self.setup.toggled.connect(self.shown_otherwise)
@@ -230,16 +225,16 @@ class SweepChoices(QWidget):
                 self.view.addItem(NAMES[key], key)
             self.view.setCurrentIndex(views.index(here) if here in views else 0)
         firsts, seconds = choices(), choices(choice.over.path)
-        fill(self.over, [title_of(path) for path in firsts], list(firsts).index(choice.over.path))
+        self.over.fill([title_of(path) for path in firsts], list(firsts).index(choice.over.path))
         across = list(seconds).index(choice.across.path) + 1 if choice.across is not None else 0
-        fill(self.across, [tr("nothing else"), *(title_of(path) for path in seconds)], across)
+        self.across.fill([tr("nothing else"), *(title_of(path) for path in seconds)], across)
         self.over_values.setText(choice.over.text)
         self.across_values.setText(choice.across.text if choice.across is not None else "")
         for line in (self.over_values, self.across_values):
             line.setCursorPosition(0)
         self.across_values.setVisible(choice.across is not None)
         offered = self._seeds_offered
-        fill(self.seeds, [str(count) for count in offered], offered.index(choice.seeds))
+        self.seeds.fill([str(count) for count in offered], offered.index(choice.seeds))
         self.updates.setText(str(choice.updates))
         with QSignalBlocker(self.estimators):
             self.estimators.setChecked(choice.across is not None and choice.across.path == ESTIMATOR)

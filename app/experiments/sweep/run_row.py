@@ -8,11 +8,10 @@ from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.boxes import across
 from app.experiments.sweep.choices import apply_style
-from app.theme.labels import plain_tip
-from app.theme.reasons import allow
-from app.theme.sourced import SourcedLabel
+from app.theme.labels import allow, plain_tip
+from app.theme.painted_text import SourcedLabel
 from app.theme.tokens import Theme
-from app.widgets.combo import choice_box, fill
+from app.widgets.calm import choice_box
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
 
@@ -105,7 +104,7 @@ class SweepRunRow(QWidget):
             *(tr("seed {seed}").format(seed=runs.seeds[place]) for place in places[1:]),
         ]
         chosen = chosen if chosen < len(texts) else 0
-        fill(self.seed, texts, chosen)
+        self.seed.fill(texts, chosen)
         with QSignalBlocker(self.seed):
             for index, place in enumerate(places):
                 self.seed.setItemData(index, place)

@@ -12,15 +12,13 @@ from PySide6.QtGui import QContextMenuEvent, QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QApplication, QComboBox, QWidget
 
 from app.boxes import down, plain_scroll_area
-from app.panels.controls.further import FurtherSettings, muted
 from app.panels.controls.kinds import KINDS, PARTS, applies, described_model, with_prompt_file
 from app.panels.controls.recorded import RecordedSettings
 from app.panels.controls.restraints import Restrainable, Restraints, is_restrained
-from app.panels.controls.rows import NumberRow, Row, setting_row
-from app.theme.labels import Label, plain_tip, wrapped_tip
-from app.widgets.calm import CalmBox
+from app.panels.controls.rows import FurtherSettings, NumberRow, Row, setting_row
+from app.theme.labels import Label, Paragraph, wrapped_tip
+from app.widgets.calm import CalmBox, shown
 from app.widgets.panel import Panel
-from app.widgets.scale import shown
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.config import PRESETS, BanditTask, LanguageTask, Objective, Settings, about, described
@@ -29,9 +27,6 @@ from grpo_core.config.settings import described_at
 from grpo_core.errors import SettingsError
 from grpo_core.text import listed, tr
 
-CHANGED = " *"
-"""Suffix of a preset's name if the settings differ from it."""
-
 
 class PresetBox(CalmBox):
     """A combo box of presets. Its headings cannot be selected; the data of every other entry is its preset's name."""
@@ -39,20 +34,15 @@ class PresetBox(CalmBox):
     chosen = Signal(str)
 
     def __init__(self) -> None:
-        super().__init__()
-        self.setAccessibleName(tr("Algorithm"))
+        super().__init__(tr("Algorithm"))
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         for group, heading in GROUPS.items():
             self._add_heading(heading)
             for name, preset in PRESETS.items():
                 if preset.group == group:
-                    self.addItem(name, name)
-                    tip = f"{preset.source}. {preset.not_covered}".strip()
-                    self.setItemData(self.count() - 1, plain_tip(tip), Qt.ItemDataRole.ToolTipRole)
+                    self.offer(name, name, f"{preset.source}. {preset.not_covered}".strip())
                     spoken = tr("{name}, in the group {heading}").format(name=name, heading=heading)
                     self.setItemData(self.count() - 1, spoken, Qt.ItemDataRole.AccessibleTextRole)
-        self._place = self.findData(next(iter(PRESETS)))
-        """The place of the preset that was shown last, the only one whose name can be marked."""
         self.activated.connect(self._on_activated)
 
     def _add_heading(self, text: str) -> None:
@@ -64,14 +54,6 @@ class PresetBox(CalmBox):
         item.setFont(font)
         item.setFlags(Qt.ItemFlag.NoItemFlags)
         model.appendRow(item)
-
-    def show_preset(self, name: str, *, changed: bool) -> None:
-        """Select ``name`` and mark it if the settings differ from it, without emitting a signal."""
-        before, self._place = self._place, self.findData(name)
-        with QSignalBlocker(self):
-            self.setItemText(before, self.itemData(before))
-            self.setItemText(self._place, f"{name}{CHANGED}" if changed else name)
-            self.setCurrentIndex(self._place)
 
     @Slot(int)
     def _on_activated(self, index: int) -> None:
@@ -101,11 +83,9 @@ class ControlsPanel(Panel):
 
     Signals:
         kind_wanted: change to this kind of policy (an index into :data:`KINDS`).
-        all_wanted: show the settings of every subject.
     """
 
     kind_wanted = Signal(int)
-    all_wanted = Signal()
 
     controls_are_content = True
 
@@ -114,9 +94,7 @@ class ControlsPanel(Panel):
         self._rows: list[Row] = []
         self.preset = PresetBox()
         self.preset.chosen.connect(self._on_preset)
-        self.preset_note = muted()
-        self.kind = CalmBox()
-        self.kind.setAccessibleName(tr("Policy"))
+        self.kind = CalmBox(tr("Policy"))
         self.kind.addItems(KINDS)
         self.kind.setToolTip(
             tr(
@@ -132,8 +110,7 @@ class ControlsPanel(Panel):
             ),
         }
         """What a session may lock or hide."""
-        self.model_note = muted()
-        self.read_only_note = muted()
+        self.preset_note, self.model_note, self.read_only_note = (Paragraph(name="muted", margin=0) for _ in range(3))
         self.restraints = Restraints()
         self.restraints.button.clicked.connect(partial(workspace.editing.restrict, (), ()))
         policy = Label(tr("Policy"), name="section")
@@ -155,7 +132,6 @@ class ControlsPanel(Panel):
         self._settings_drawn: tuple[object, ...] | None = None
         self.further = FurtherSettings()
         self.further.opening.connect(self._make_further)
-        self.further.rest.clicked.connect(self.all_wanted)
         self._column.addWidget(self.further)
         self._column.addStretch(1)
         self._scroll = plain_scroll_area(self._column)
@@ -263,8 +239,7 @@ class ControlsPanel(Panel):
         if view.run.is_recorded:
             self.recorded.show_settings(view)
             return
-        self.read_only_note.setText(view.run.read_only)
-        self.read_only_note.setVisible(bool(view.run.read_only))
+        self.read_only_note.tell(view.run.read_only)
         self.next_heading.setText(FOR_A_BRANCH if view.run.read_only else NEXT)
         wanted, here = view.wanted, view.step.settings
         differs = not view.at_head and here != wanted
@@ -277,8 +252,7 @@ class ControlsPanel(Panel):
             self._make_further()
         with QSignalBlocker(self.kind):
             self.kind.setCurrentIndex(int(wanted.is_language))
-        self.model_note.setText(described_model(wanted))
-        self.model_note.setVisible(wanted.is_language)
+        self.model_note.tell(described_model(wanted))
         self.restraints.hold(self._controls, view)
         self.kind.setHidden("policy" in view.hidden)
         self.preset.setHidden("algorithm" in view.hidden)
@@ -297,13 +271,10 @@ class ControlsPanel(Panel):
             row.show()
             row.show_value(value)
             if row.paths == ("model.device",):
-                row.remark(tr("Here: {devices}.").format(devices=listed(self.devices())) if self.devices() else "")
+                row.note.tell(tr("Here: {devices}.").format(devices=listed(self.devices())) if self.devices() else "")
             then = here.get(row.paths[0])
-            row.mark(
-                ""
-                if view.at_head or then == value
-                else tr("Update {step:,} ran with {then}.").format(step=view.cursor.step, then=shown(then))
-            )
+            ran = tr("Update {step:,} ran with {then}.").format(step=view.cursor.step, then=shown(then))
+            row.mark("" if view.at_head or then == value else ran)
         self.further.show_headings()
         self.further.offer_rest(left)
         self._draw_preset(wanted)
@@ -316,13 +287,11 @@ class ControlsPanel(Panel):
         if changed:
             values = listed(f"{described_at(path).title}: {shown(now)}" for path, (_, now) in changed.items())
             description = tr("{description} Changed here: {values}.").format(description=description, values=values)
-        self.preset.show_preset(name, changed=bool(changed))
+        self.preset.show_named(name, changed=bool(changed))
         self.preset.setToolTip(wrapped_tip(description))
         self.preset.setAccessibleDescription(description)
         self.further.source.setText(description)
-        warnings = " ".join(wanted.objective.warnings)
-        self.preset_note.setText(warnings)
-        self.preset_note.setVisible(bool(warnings))
+        self.preset_note.tell(" ".join(wanted.objective.warnings))
 
     def summary(self, view: View) -> str:
         if view.run.is_recorded:

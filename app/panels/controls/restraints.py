@@ -9,8 +9,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QFrame, QMenu, QPushButton, QWidget
 
 from app.boxes import down
-from app.theme.labels import Label
-from app.theme.reasons import allow
+from app.theme.labels import Label, allow
 from app.workspace.editing import Editing
 from app.workspace.view import View
 from grpo_core.text import plural, tr

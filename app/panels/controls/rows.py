@@ -1,23 +1,24 @@
-"""Rows of the controls by kind of setting: number, choice, text, switch, and list of numbers."""
+"""Rows of the controls by kind of setting, and those of all settings that are not always shown, under headings."""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Collection
 from typing import Any
 
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QToolButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QPushButton, QToolButton, QWidget
 
 from app.boxes import across, down
 from app.help.hover import explain_on_hover
+from app.panels.controls.kinds import PARTS
 from app.theme.file_dialogs import file_to_open
-from app.theme.labels import Label
-from app.widgets.calm import CalmBox, CalmSlider
-from app.widgets.scale import SliderScale, parsed, shown
-from grpo_core.config import About, about
+from app.theme.labels import Label, Paragraph
+from app.widgets.calm import CalmBox, CalmSlider, SliderScale, parsed, shown, tool_button
+from grpo_core.config import About, about, described
 from grpo_core.config.value_names import headed
 from grpo_core.errors import SettingsError
-from grpo_core.text import listed, tr
+from grpo_core.text import listed, plural, tr
 
 
 class Row(QWidget):
@@ -59,19 +60,13 @@ class Row(QWidget):
 
     def refuse(self, sentence: str) -> None:
         """Show below the field why the input was rejected and what is allowed."""
-        self.error.setText(sentence)
-        self.error.show()
+        self.error.tell(sentence)
 
     def stay(self, value: Any, error: SettingsError) -> None:
         """Show why the input was rejected, and that the setting stays ``value``."""
         sentence = tr("{title} stays {row}: {allowed}.")
         self.refuse(sentence.format(title=self.about.title, row=shown(value), allowed=error.allowed))
         self.show_value(value)
-
-    def remark(self, sentence: str) -> None:
-        """Show a note below the field. An empty string removes it."""
-        self.note.setText(sentence)
-        self.note.setVisible(bool(sentence))
 
     def accept(self) -> None:
         """Clear the message about a rejected input."""
@@ -206,11 +201,9 @@ class ChoiceRow(Row):
 
     def __init__(self, paths: tuple[str, ...], about: About, parent: QWidget | None = None) -> None:
         super().__init__(paths, about, parent)
-        self.box = CalmBox()
+        self.box = CalmBox(entries=((headed(choice), choice) for choice in about.offered))
         self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.box.setMinimumContentsLength(10)
-        for choice in about.offered:
-            self.box.addItem(headed(choice), choice)
         self.box.activated.connect(self._on_chosen)
         self.label(self.box)
         self.body.insertWidget(1, self.box)
@@ -232,10 +225,7 @@ class TextRow(FieldRow):
         self.field.setMinimumWidth(1)
         self.field.setPlaceholderText(tr("none", "text"))
         self.body.insertWidget(1, self.field)
-        self.browse = QToolButton()
-        self.browse.setText(tr("Choose…"))
-        self.browse.setAccessibleName(tr("Choose a file for {title}").format(title=about.title))
-        self.browse.setProperty("quiet", True)
+        self.browse = tool_button(tr("Choose…"), name=tr("Choose a file for {title}").format(title=about.title))
         self.browse.clicked.connect(self._on_browse)
         self.head.addWidget(self.browse)
         self.browse.setHidden(not paths[0].endswith(FILES))  # in the row, since it would be a window of its own before
@@ -303,3 +293,66 @@ def row_for(path: str, about: About, default: Any) -> Row:
     if isinstance(default, tuple):
         return ListRow((path,), about)
     return NumberRow((path,), about, whole=isinstance(default, int))
+
+
+class FurtherSettings(QWidget):
+    """A button that unfolds the further settings. They are created on first use, since most windows never show them.
+
+    Attributes:
+        source: the origin of the algorithm, shown above the settings.
+        rest: a button for the settings that are not shown, below the others.
+        sections: heading -> its settings; empty before :meth:`make_rows`.
+
+    Signals:
+        opening: emitted before the settings are shown, so that listeners can create the rows first.
+    """
+
+    opening = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.sections: dict[Label, list[Row]] = {}
+        self.more = QToolButton()
+        self.more.setText(tr("More settings"))
+        self.more.setCheckable(True)
+        self.more.setArrowType(Qt.ArrowType.RightArrow)
+        self.more.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.more.toggled.connect(self._on_more)
+        self.source = Paragraph(name="muted", margin=0)
+        self.rest = QPushButton()
+        self.rest.setToolTip(tr("Show every setting and command. View, Show everything takes them back."))
+        self._rows = QWidget()
+        self._column = down(spacing=12)
+        down(self.source, self._column, self.rest, on=self._rows, margins=0, spacing=12)
+        self._rows.hide()
+        down(self.more, self._rows, on=self, margins=0, spacing=12)
+
+    def make_rows(self, taken: Collection[str]) -> list[Row]:
+        """Return the rows of all settings except those at the paths ``taken``, or nothing if there are rows already."""
+        if self.sections:
+            return []
+        for part, title, owner in PARTS:
+            for number, (name, rule) in enumerate(described(owner)):
+                if rule.section or number == 0:
+                    heading = Label(rule.section or title, name="section")
+                    self.sections[heading] = rows = []
+                    self._column.addWidget(heading)
+                if f"{part}.{name}" not in taken:
+                    rows.append(setting_row(part, owner, name))
+                    self._column.addWidget(rows[-1])
+        return [row for rows in self.sections.values() for row in rows]
+
+    def show_headings(self) -> None:
+        for heading, rows in self.sections.items():
+            heading.setVisible(any(not row.isHidden() for row in rows))
+
+    def offer_rest(self, count: int) -> None:
+        """Offer to show ``count`` settings that have their usual values, or nothing if there are none."""
+        self.rest.setText(plural("Show {count} more setting", "Show {count} more settings", count).format(count=count))
+        self.rest.setVisible(count > 0)
+
+    @Slot(bool)
+    def _on_more(self, on: bool) -> None:
+        self.opening.emit()
+        self.more.setArrowType(Qt.ArrowType.DownArrow if on else Qt.ArrowType.RightArrow)
+        self._rows.setVisible(on)

@@ -9,13 +9,13 @@ from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QFontMetricsF, QPaintEvent, QPen
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.boxes import across
-from app.theme.labels import plain_tip
-from app.theme.reasons import allow
-from app.theme.sourced import Sourced
+from app.theme.labels import allow, plain_tip
+from app.theme.painted_text import Sourced
+from app.theme.painting import CENTRE, frame, painter_of, write
 from app.theme.tokens import Theme
 from app.workspace.evolution import RightShare
 from app.workspace.view import View
@@ -87,15 +87,12 @@ class RightDial(Sourced, QWidget):
         if self._theme is None or shown is None:
             return
         theme, scale = self._theme, self._scale
-        painter = QPainter(self)
-        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = painter_of(self)
         centre, radius = QPointF(self.width() / 2, 72 * scale), 58 * scale
         circle = QRectF(centre.x() - radius, centre.y() - radius, 2 * radius, 2 * radius)
         wide = 9 * scale
         painter.setPen(QPen(theme.colour("border"), wide, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap))
         painter.drawArc(circle, 0, 180 * 16)
-        middle = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignVCenter
         if shown.last is not None:
             painter.setPen(QPen(theme.colour("push_up"), wide, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap))
             painter.drawArc(circle, 180 * 16, -round(180 * 16 * shown.last))
@@ -104,23 +101,20 @@ class RightDial(Sourced, QWidget):
             way = QPointF(math.cos(angle), -math.sin(angle))
             painter.setPen(QPen(theme.colour("text"), 2 * scale))
             painter.drawLine(centre + way * (radius - wide), centre + way * (radius + wide * 0.8))
-        painter.setPen(theme.colour("text"))
-        painter.setFont(theme.font("counter", scale))
-        number = QRectF(0, 34 * scale, self.width(), 36 * scale)
-        painter.drawText(number, middle, "—" if shown.last is None else f"{shown.last:.0%}")
-        painter.setPen(theme.colour("muted"))
+        place = QRectF(0, 34 * scale, self.width(), 36 * scale)
+        number = "—" if shown.last is None else f"{shown.last:.0%}"
+        write(painter, place, number, theme.font("counter", scale), theme.colour("text"), CENTRE)
         room = self.width() - 8 * scale  # inside the frame of the keyboard focus
-        for place, line in enumerate(self.lines):
+        for n, line in enumerate(self.lines):
             font = theme.font("digits", scale)
             needed = QFontMetricsF(font).horizontalAdvance(line)
             if needed > room:  # in presenting mode the letters are larger, but the dial is not
                 font.setPixelSize(int(font.pixelSize() * room / needed))
-            painter.setFont(font)
-            painter.drawText(QRectF(0, (73 + place * LINE) * scale, self.width(), LINE * scale), middle, line)
+            place = QRectF(0, (73 + n * LINE) * scale, self.width(), LINE * scale)
+            write(painter, place, line, font, theme.colour("muted"), CENTRE)
         if self.hasFocus():
-            painter.setPen(QPen(theme.colour("selection"), theme.ring_width))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 4, 4)
+            ring = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+            frame(painter, ring, QPen(theme.colour("selection"), theme.ring_width), radius=4)
 
     @property
     def lines(self) -> tuple[str, ...]:

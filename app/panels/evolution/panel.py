@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPaintEvent
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QPushButton, QSizePolicy, QToolTip, QWidget
 
 from app.boxes import across, divided, down, plain_scroll_area, stacked
@@ -12,6 +12,7 @@ from app.panels.evolution.head import RightDial, TaskChips
 from app.panels.evolution.row_painter import CAPTION, LEAST, Geometry, RowPainter, RowsPicture, axis_end
 from app.theme.labels import EmptyLabel, Label, plain_tip
 from app.theme.painted_text import PaintedText
+from app.theme.painting import painter_of
 from app.theme.tokens import Theme
 from app.widgets.panel import Panel
 from app.workspace.answers import GLYPHS, watched
@@ -89,8 +90,7 @@ class EvolutionRows(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         if self._theme is None or self._picture is None or not self._picture.now:
             return
-        painter = QPainter(self)
-        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
+        painter = painter_of(self, smooth=False)
         RowPainter(painter, self._picture, self.geometry_now, self._theme, focused=self.hasFocus()).paint()
 
     # -- input -------------------------------------------------------------------------------------------------------
@@ -115,13 +115,10 @@ class EvolutionRows(QWidget):
         if event.buttons() & Qt.MouseButton.LeftButton and step:
             self.jumped.emit(step)
         change = self._picture.evolution.at(place, step) if self._picture and place >= 0 else None
-        tooltip = (
-            tr("Update {step:,}: {text} {words}")
-            .format(step=step, text=change.text, words=change.verdict.words)
-            .rstrip()
-            if change
-            else ""
-        )
+        tooltip = ""
+        if change:
+            text = tr("Update {step:,}: {text} {words}")
+            tooltip = text.format(step=step, text=change.text, words=change.verdict.words).rstrip()
         QToolTip.showText(event.globalPosition().toPoint(), plain_tip(tooltip), self)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -159,14 +156,10 @@ class EvolutionPanel(Panel):
 
     Attributes:
         story: the sentence on how one answer changed; before the first update, the reasons for the sentence above.
-
-    Signals:
-        language_wanted: there is no language model's run to show, and the user wants one.
-        task_wanted: begin a run with another task (changes to settings by dotted path).
+        make: the button that begins a language model's run if there is none to show.
+        chips: they begin a run with another task.
     """
 
-    language_wanted = Signal()
-    task_wanted = Signal(object)
     sized = True
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None, *, heading: bool = True) -> None:
@@ -177,7 +170,6 @@ class EvolutionPanel(Panel):
         self._known: tuple[object, ...] | None = None  # the model's answers before its first update
         self.dial, self.chips = RightDial(), TaskChips()
         self.dial.source_wanted.connect(self._on_dial)
-        self.chips.wanted.connect(self.task_wanted)
         self.watch = PaintedText("reading_strong", grown=1.1)
         self.story = PaintedText("reading", "muted", lines=3)
         self.rows = EvolutionRows()
@@ -192,7 +184,6 @@ class EvolutionPanel(Panel):
         text = tr("A language model's answers to fixed prompts appear here, as they change from update to update.")
         self.empty = EmptyLabel(text)
         self.make = QPushButton(tr("New language model"))
-        self.make.clicked.connect(self.language_wanted)
         empty = down(None, self.empty, across(None, self.make, None), None)
         self._stack = stacked(self._build(), empty, on=self)
         self._head.setVisible(heading)
@@ -222,6 +213,12 @@ class EvolutionPanel(Panel):
             if not evolution.complete:
                 self.workspace.request_frame()
         super().on_frame()
+
+    @property
+    def busy(self) -> bool:
+        """Whether answers of the active run are still being read."""
+        evolution = self.of_run()
+        return evolution is not None and not evolution.complete
 
     def of_run(self) -> Evolution | None:
         """Return the answers of the active run read so far. Those of closed runs are discarded."""

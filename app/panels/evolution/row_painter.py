@@ -8,6 +8,7 @@ import numpy as np
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
 
+from app.theme.painting import CENTRE, LEFT, RIGHT, frame, write
 from app.theme.tokens import Theme
 from app.workspace.answers import GLYPHS
 from app.workspace.evolution import Change, Evolution, Mark, RightShare, Turn
@@ -121,7 +122,6 @@ class Geometry:
         return list(range(step, self.end + 1, step))
 
 
-LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 COLUMN = 2.0
 """Minimum width in pixels of a column of a strip."""
 BEFORE_RUN = 1.35
@@ -182,12 +182,8 @@ class RowPainter:
                 self._curve()
             self._cursor()
 
-    def _write(self, box: QRectF, text: str, font: QFont, colour: str, align: Qt.AlignmentFlag = LEFT) -> None:
-        painter = self._painter
-        painter.setFont(font)
-        painter.setPen(self._theme.ink(colour))
-        space = max(round(box.width()), 0)
-        painter.drawText(box, align, QFontMetricsF(font).elidedText(text, Qt.TextElideMode.ElideRight, space))
+    def _write(self, box: QRectF, text: str, font: QFont, colour: str, align: int = LEFT) -> None:
+        write(self._painter, box, text, font, self._theme.ink(colour), align, elided=True)
 
     def _captions(self) -> None:
         place, picture = self._place, self._picture
@@ -208,7 +204,7 @@ class RowPainter:
             text = f"{update:,}"
             half = QFontMetricsF(self._small).horizontalAdvance(text) / 2 + 2
             box = QRectF(place.x_of(update) - half, 0, 2 * half, place.top)
-            self._write(box, text, self._small, "muted", Qt.AlignmentFlag.AlignCenter)
+            self._write(box, text, self._small, "muted", CENTRE)
 
     def _caption_of_answers(self) -> str:
         """Return the longest caption that fits. Next to sampled completions, it says that the answers are greedy."""
@@ -231,9 +227,7 @@ class RowPainter:
             painter.fillRect(band, theme.colour("surface"))
             painter.fillRect(QRectF(4, band.top(), 3, band.height()), theme.colour("selection"))
             if self._focused:
-                painter.setPen(QPen(theme.colour("selection"), theme.ring_width))
-                painter.setBrush(Qt.BrushStyle.NoBrush)
-                painter.drawRect(band)
+                frame(painter, band, QPen(theme.colour("selection"), theme.ring_width))
         painter.setPen(QPen(theme.colour("border"), 1))
         painter.drawLine(QPointF(place.prompt[0], row.bottom()), QPointF(place.width - place.prompt[0], row.bottom()))
         strong = QFont(self._mono)
@@ -335,20 +329,15 @@ class RowPainter:
             labels = [("━ " + tr("Sampled, right in %"), "policy"), ("○ " + tr("Held out, greedy, in %"), "push_up")]
             labels = labels if held_out is not None else labels[:1]
         for line, (text, colour) in enumerate(labels):
-            label = QRectF(
-                place.prompt[0],
-                top + (16 * line - 8) * scale,
-                place.strip[0] - place.prompt[0] - 44 * scale,
-                16 * scale,
-            )
+            space = place.strip[0] - place.prompt[0] - 44 * scale
+            label = QRectF(place.prompt[0], top + (16 * line - 8) * scale, space, 16 * scale)
             self._write(label, text, self._small, colour)
         for share in (0.0, 0.5, 1.0):
             y = bottom + (top - bottom) * share
             painter.setPen(QPen(theme.colour("border"), 1))
             painter.drawLine(QPointF(place.strip[0], y), QPointF(place.x_of(place.end), y))
             label = QRectF(place.strip[0] - 44 * scale, y - 8 * scale, 38 * scale, 16 * scale)
-            right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-            self._write(label, f"{share * 100:.0f}", self._small, "muted", right)
+            self._write(label, f"{share * 100:.0f}", self._small, "muted", RIGHT)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         if sampled is not None:

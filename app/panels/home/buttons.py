@@ -1,24 +1,100 @@
-"""The large buttons of the Home panel: one that opens a door, and one that opens a run, with a small picture of it."""
+"""The large buttons of the Home panel: one that opens a door, and one that opens a run, with a small picture of it.
+
+The picture is read from the run's file.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetrics, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen, QPolygonF, QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
-from app.panels.home.previews import Preview
+from app.examples import EXAMPLES, TITLES, example
 from app.plotting.numbers import shown
 from app.resources import icon
 from app.theme.labels import plain_tip
+from app.theme.painting import WRAPPED, frame, painter_of, write
 from app.theme.tokens import LIGHT, RADIUS, Theme
-from app.widgets.door import Door
+from app.widgets.panel_spec import Door
+from grpo_core.errors import RunFileError
+from grpo_core.runs import library
+from grpo_core.runs.reader import RunReader
 from grpo_core.text import plural, tr
+
+POINTS = 120
+"""Maximum number of points of a curve. A longer series is reduced to that many means."""
+RUNS = 8
+"""Maximum number of the user's runs that are shown."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preview:
+    """The preview of one run.
+
+    Attributes:
+        steps: number of its last update.
+        rewards: (n,) its mean rewards over the updates, n at most :data:`POINTS`.
+    """
+
+    path: Path
+    title: str
+    steps: int
+    rewards: np.ndarray
+
+
+Previews: TypeAlias = dict[str, list[Preview]]
+"""The user's ``own`` runs, newest first, and the ``examples`` that are shipped with the program."""
+
+
+def previews(folder: Path, poll: Callable[[], None]) -> Iterator[Previews]:
+    """Yield the most recently written runs in ``folder`` and the examples, once.
+
+    Broken runs, and those without an update, are left out.
+
+    Raises:
+        Cancelled: ``poll`` raised it.
+    """
+    own = [(one.path, one.meta.title) for one in library.entries(folder, poll) if one.meta is not None and one.steps]
+    yield {"own": _read(own[:RUNS]), "examples": _read([(example(name), TITLES[name]) for name in EXAMPLES])}
+
+
+def _read(runs: Sequence[tuple[Path, str]]) -> list[Preview]:
+    found = []
+    for path, title in runs:
+        with suppress(RunFileError), RunReader.open(path) as reader:
+            rewards = reader.series("reward_mean")
+            found.append(Preview(path=path, title=title, steps=reader.last, rewards=shortened(rewards)))
+    return found
+
+
+def shortened(values: np.ndarray) -> np.ndarray:
+    """Return the finite entries of ``values`` (n,), reduced to :data:`POINTS` means if there are more than that."""
+    values = values[np.isfinite(values)]
+    if len(values) <= POINTS:
+        return values
+    return np.array([part.mean() for part in np.array_split(values, POINTS)])
+
 
 DOOR_PAD, PICTURE = 16, 48
 """Pixels at 100 %: padding, and width and height of the picture."""
 LARGE = 1.35
 """Factor by which the font size of the title is multiplied."""
-WRAP = int(Qt.TextFlag.TextWordWrap) | int(Qt.AlignmentFlag.AlignLeft) | int(Qt.AlignmentFlag.AlignTop)
+
+
+def _framed(button: QAbstractButton, theme: Theme, scale: float) -> QPainter:
+    """Return a painter of ``button``, whose frame is wider under the pointer and with the keyboard focus."""
+    painter, marked = painter_of(button), button.hasFocus() or button.underMouse()
+    pen = QPen(theme.colour("selection" if marked else "border"), theme.ring_width if marked else 1.0)
+    inside = QRectF(button.rect()).adjusted(1, 1, -1, -1)
+    frame(painter, inside, pen, theme.colour("surface"), radius=RADIUS * scale)
+    return painter
 
 
 class DoorButton(QAbstractButton):
@@ -52,7 +128,7 @@ class DoorButton(QAbstractButton):
         pad, theme, scale = DOOR_PAD * self._scale, self._theme, self._scale
         title = QFontMetrics(theme.font("strong", LARGE * scale)).height()
         wide = round(self.width() - 2 * pad)
-        text = QFontMetrics(theme.font("body", scale)).boundingRect(0, 0, wide, 10_000, WRAP, self.door.sentence)
+        text = QFontMetrics(theme.font("body", scale)).boundingRect(0, 0, wide, 10_000, WRAPPED, self.door.sentence)
         self.setMinimumHeight(round(3 * pad + PICTURE * scale + title + text.height()))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -65,12 +141,7 @@ class DoorButton(QAbstractButton):
                 super().keyPressEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, theme, scale = QPainter(self), self._theme, self._scale
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        marked = self.hasFocus() or self.underMouse()
-        painter.setPen(QPen(theme.colour("selection" if marked else "border"), theme.ring_width if marked else 1.0))
-        painter.setBrush(theme.colour("surface"))
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), RADIUS * scale, RADIUS * scale)
+        painter, theme, scale = _framed(self, self._theme, self._scale), self._theme, self._scale
         pad, side = DOOR_PAD * scale, round(PICTURE * scale)
         box = QRectF(self.rect()).adjusted(pad, pad, -pad, -pad)
         picture = icon(self.door.icon, theme.colour("push_up").name()).pixmap(
@@ -78,13 +149,9 @@ class DoorButton(QAbstractButton):
         )
         painter.drawPixmap(box.topLeft(), picture)
         box.setTop(box.top() + side + pad / 2)
-        painter.setPen(theme.ink("text"))
-        painter.setFont(theme.font("strong", LARGE * scale))
-        painter.drawText(box, WRAP, self.door.title)
+        write(painter, box, self.door.title, theme.font("strong", LARGE * scale), theme.ink("text"), WRAPPED)
         box.setTop(box.top() + painter.fontMetrics().height() + pad / 4)
-        painter.setPen(theme.ink("muted"))
-        painter.setFont(theme.font("body", scale))
-        painter.drawText(box, WRAP, self.door.sentence)
+        write(painter, box, self.door.sentence, theme.font("body", scale), theme.ink("muted"), WRAPPED)
 
 
 WIDE, CURVE, PAD = 168, 56, 8
@@ -126,15 +193,9 @@ class RunCard(QAbstractButton):
         return QSize(round(WIDE * self._scale), round((CURVE + 3 * PAD) * self._scale + words))
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, theme, scale = QPainter(self), self._theme, self._scale
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        frame = QRectF(self.rect()).adjusted(1, 1, -1, -1)
-        marked = self.hasFocus() or self.underMouse()
-        painter.setPen(QPen(theme.colour("selection" if marked else "border"), theme.ring_width if marked else 1.0))
-        painter.setBrush(theme.colour("surface"))
-        painter.drawRoundedRect(frame, 6 * scale, 6 * scale)
+        painter, theme, scale = _framed(self, self._theme, self._scale), self._theme, self._scale
         pad = PAD * scale
-        curve = QRectF(frame.left() + pad, frame.top() + pad, frame.width() - 2 * pad, CURVE * scale)
+        curve = QRectF(1 + pad, 1 + pad, self.width() - 2 - 2 * pad, CURVE * scale)
         painter.setPen(theme.pen("reward", 1.6 * scale, Qt.PenStyle.SolidLine))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawPolyline(self._curve(curve))
@@ -143,12 +204,10 @@ class RunCard(QAbstractButton):
         for role, colour, text, lines in texts:
             font = theme.font(role, scale)
             metrics = QFontMetricsF(font)
-            painter.setFont(font)
-            painter.setPen(theme.ink(colour))
             # a wrapped line rarely fills the width
             cut = metrics.elidedText(text, Qt.TextElideMode.ElideRight, curve.width() * (1 + 0.8 * (lines - 1)))
             box = QRectF(curve.left(), top, curve.width(), lines * metrics.height())
-            painter.drawText(box, Qt.TextFlag.TextWordWrap, cut)
+            write(painter, box, cut, font, theme.ink(colour), int(Qt.TextFlag.TextWordWrap))
             top += box.height()
 
     def _curve(self, area: QRectF) -> QPolygonF:

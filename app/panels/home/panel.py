@@ -9,14 +9,12 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QPushButton, QWidget
 
-from app.boxes import across, down, plain_scroll_area
+from app.boxes import Wrap, across, down, plain_scroll_area
 from app.jobs.runner import Runner
-from app.panels.home.buttons import DoorButton, RunCard
-from app.panels.home.previews import Previews, previews
+from app.panels.home.buttons import DoorButton, Previews, RunCard, previews
 from app.theme.labels import Label
-from app.widgets.door import Door
 from app.widgets.panel import Panel
-from app.widgets.wrap import Wrap
+from app.widgets.panel_spec import Door
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.text import listed, plural, tr
@@ -48,8 +46,6 @@ class RunsPanel(Panel):
         self.none = Label(NO_RUNS, name="muted", wraps=True)
         own, examples = (Label(title, name="section") for title in (tr("Your last runs"), tr("Recorded examples")))
         self._rows = {"own": Wrap(), "examples": Wrap()}
-        for row in self._rows.values():
-            row.setSpacing(8)
         parts = (self.column, own, self.none, self._rows["own"], examples, self._rows["examples"], None)
         column = down(*parts, margins=(24, 16, 24, 16), spacing=8)
         down(plain_scroll_area(column), on=self, margins=0)
@@ -100,7 +96,6 @@ class HomePanel(RunsPanel):
         self.doors: list[DoorButton] = []
         self.begin: list[QPushButton] = []
         self._door_row, self._begin_row = across(spacing=12), Wrap()
-        self._begin_row.setSpacing(8)
         self.column.addLayout(self._door_row)
         self.column.addWidget(Label(tr("Or watch one thing happen, then go on yourself"), name="section"))
         self.column.addLayout(self._begin_row)

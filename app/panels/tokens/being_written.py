@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.clock import now
 from app.theme.labels import plain_tip
+from app.theme.painting import frame, painter_of, write
 from app.theme.tokens import LIGHT, Theme
 from app.workspace.answers import on_one_line
 from app.workspace.view import View
@@ -174,25 +175,22 @@ class BeingWritten(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         theme, scale = self._look
-        painter = QPainter(self)
+        painter = painter_of(self, smooth=False)
         painter.setPen(QPen(theme.colour("border"), 1))
         painter.drawLine(QPointF(0, 0.5), QPointF(self.width(), 0.5))
         if self.writing is not None:
-            font = theme.font("digits", scale)
-            painter.setFont(font)
-            painter.setPen(theme.ink("muted"))
             bars = self.bars
             right = bars[0].left() - BETWEEN * scale if bars else self.width() - EDGE * scale
-            space = QRectF(EDGE * scale, 0.15 * self._line, right - EDGE * scale, 1.2 * self._line)
-            text = QFontMetricsF(font).elidedText(self.writing.caption, Qt.TextElideMode.ElideRight, int(space.width()))
-            painter.drawText(space, _LEFT, text)
+            space = QRectF(EDGE * scale, 0.15 * self._line, int(right - EDGE * scale), 1.2 * self._line)
+            caption = self.writing.caption
+            write(painter, space, caption, theme.font("digits", scale), theme.ink("muted"), elided=True)
             self._paint_bars(painter, theme, bars)
             painter.setFont(theme.font("answer", scale))
             for place in range(len(self.writing.lines)):
                 self._paint_line(painter, theme, place)
         if self.hasFocus():
-            painter.setPen(QPen(theme.colour("selection"), theme.ring_width))
-            painter.drawRect(QRectF(self.rect()).adjusted(1, 1, -1, -1))
+            ring = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+            frame(painter, ring, QPen(theme.colour("selection"), theme.ring_width))
 
     @property
     def bars(self) -> list[QRectF]:
@@ -214,8 +212,7 @@ class BeingWritten(QWidget):
             painter.fillRect(bar, theme.colour("border"))
             painter.fillRect(QRectF(bar.left(), bar.top(), share * bar.width(), bar.height()), theme.colour("policy"))
             if n == self.writing.group:
-                painter.setPen(QPen(theme.colour("text"), 1))
-                painter.drawRect(bar.adjusted(-0.5, -0.5, 0.5, 0.5))
+                frame(painter, bar.adjusted(-0.5, -0.5, 0.5, 0.5), QPen(theme.colour("text"), 1))
 
     def _paint_line(self, painter: QPainter, theme: Theme, place: int) -> None:
         assert self.writing is not None
@@ -227,11 +224,10 @@ class BeingWritten(QWidget):
         space = box.width() - metrics.horizontalAdvance(caret)
         end = line[-(2 * int(space / metrics.averageCharWidth()) + 1) :]  # measuring thousands of letters is slow
         text = metrics.elidedText(end, Qt.TextElideMode.ElideLeft, int(space)) or (tr("(nothing)") if ended else "")
-        painter.setPen(theme.ink("text" if ended and line else "muted"))
-        painter.drawText(box, _LEFT, text)
+        write(painter, box, text, painter.font(), theme.ink("text" if ended and line else "muted"))
         if caret:
-            painter.setPen(theme.ink("push_up"))
-            painter.drawText(box.adjusted(metrics.horizontalAdvance(text), 0, 0, 0), _LEFT, caret)
+            rest = box.adjusted(metrics.horizontalAdvance(text), 0, 0, 0)
+            write(painter, rest, caret, painter.font(), theme.ink("push_up"))
 
     # -- input -------------------------------------------------------------------------------------------------------
 
@@ -246,6 +242,3 @@ class BeingWritten(QWidget):
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         QToolTip.showText(event.globalPosition().toPoint(), plain_tip(self.tip(event.position())), self)
-
-
-_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter

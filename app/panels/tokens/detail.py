@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, Signal
@@ -12,13 +12,13 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.plotting.numbers import shown
 from app.theme.labels import plain_tip
+from app.theme.painting import RIGHT, frame, painter_of, write
 from app.theme.tokens import Theme
 from app.token_grid.cells import token_text
 from app.token_grid.terms import Line, lines
 from app.workspace.step_view import StepView
 from app.workspace.view import View
 from grpo_core.explain import Quantity
-from grpo_core.record import Step
 from grpo_core.text import plural, tr
 
 TOP = 5
@@ -63,9 +63,37 @@ def alternatives(view: StepView, words: tuple[str, ...], row: int, token: int) -
     step = view.step
     if step is None or not step.there[row, token]:
         return []
+    sampled = int(step.tokens[row, token])
     if step.context is not None and view.old is not None:
-        return _of_distribution(view, step, words, row, token)
-    return _of_record(view, step, words, row, token) if step.top_logp is not None else []
+        now, passed = (view.policy(step.passes), step.passes) if view.now is None else (view.now, view.updated)
+        assert now is not None
+        context = int(step.context[row, token])
+        before, after = view.old[context], now[context]
+        reference = None if view.reference is None else view.reference[context]
+        likeliest = np.argsort(-np.maximum(before, after), kind="stable")[:TOP].tolist()
+        places = actions = likeliest if sampled in likeliest else [*likeliest[: TOP - 1], sampled]
+        quantity = Quantity("probability", passed=passed, context=context)
+    elif step.top_tokens is not None and step.top_logp is not None:
+        revealed = view.updated > 0
+        before, last = np.exp(step.top_logp[:, row, token].astype(float))
+        after = last if revealed else before
+        reference = None if step.ref_top_logp is None else np.exp(step.ref_top_logp[row, token].astype(float))
+        actions = step.top_tokens[row, token].tolist()
+        places = list(range(len(actions)))
+        quantity = Quantity("alternative", passed=step.passes if revealed else 0, row=row, token=token)
+    else:
+        return []
+    return [
+        Alternative(
+            word=token_text(words, action),
+            before=float(before[place]),
+            after=float(after[place]),
+            reference=None if reference is None else float(reference[place]),
+            taken=action == sampled,
+            quantity=replace(quantity, action=action),
+        )
+        for place, action in zip(places, actions, strict=True)
+    ]
 
 
 def remark(view: StepView, row: int, token: int) -> str:
@@ -80,47 +108,6 @@ def remark(view: StepView, row: int, token: int) -> str:
     if 0 < view.updated < step.passes:
         return tr("The {count} likeliest, not all: before → after all passes").format(count=step.top_tokens.shape[-1])
     return tr("The {count} likeliest, not all: before → after").format(count=step.top_tokens.shape[-1])
-
-
-def _of_distribution(view: StepView, step: Step, words: tuple[str, ...], row: int, token: int) -> list[Alternative]:
-    assert step.context is not None and view.old is not None
-    now = view.policy(step.passes) if view.now is None else view.now
-    passed = step.passes if view.now is None else view.updated
-    assert now is not None
-    place, sampled = int(step.context[row, token]), int(step.tokens[row, token])
-    likeliest = np.argsort(-np.maximum(view.old[place], now[place]), kind="stable")[:TOP].tolist()
-    chosen = likeliest if sampled in likeliest else [*likeliest[: TOP - 1], sampled]
-    reference = None if view.reference is None else view.reference[place]
-    return [
-        Alternative(
-            word=token_text(words, a),
-            before=float(view.old[place, a]),
-            after=float(now[place, a]),
-            reference=None if reference is None else float(reference[a]),
-            taken=a == sampled,
-            quantity=Quantity("probability", passed=passed, context=place, action=a),
-        )
-        for a in chosen
-    ]
-
-
-def _of_record(view: StepView, step: Step, words: tuple[str, ...], row: int, token: int) -> list[Alternative]:
-    assert step.top_tokens is not None and step.top_logp is not None
-    revealed = view.updated > 0
-    before, last = np.exp(step.top_logp[:, row, token].astype(float))
-    after, sampled = last if revealed else before, int(step.tokens[row, token])
-    reference = None if step.ref_top_logp is None else np.exp(step.ref_top_logp[row, token].astype(float))
-    return [
-        Alternative(
-            word=token_text(words, a),
-            before=float(before[k]),
-            after=float(after[k]),
-            reference=None if reference is None else float(reference[k]),
-            taken=a == sampled,
-            quantity=Quantity("alternative", passed=step.passes if revealed else 0, row=row, token=token, action=a),
-        )
-        for k, a in enumerate(step.top_tokens[row, token].tolist())
-    ]
 
 
 MARGIN = 8.0
@@ -220,9 +207,7 @@ class TokenDetail(QWidget):
         if self._view is None:
             return
         theme, scale = self._view.theme, self._view.scale
-        painter = QPainter(self)
-        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = painter_of(self)
         painter.setFont(theme.font("section", scale))
         line = row_height(theme, scale)
         width = self.width() - 2 * MARGIN
@@ -253,20 +238,15 @@ class TokenDetail(QWidget):
         if len(rows) < count:
             self._turn, after = QRectF(MARGIN, y, width, line), rows[-1] + 1
             self._next = 0 if after == count else after - (after > likeliest)
-            painter.setPen(theme.ink("policy"))
-            painter.setFont(theme.font("section", scale))
             rest = plural("{count} more row ▸", "{count} more rows ▸", count - after).format(count=count - after)
             text = tr("◂ The first rows") if after == count else rest
-            painter.drawText(self._turn, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
+            write(painter, self._turn, text, theme.font("section", scale), theme.ink("policy"))
 
     def _paint_term(self, painter: QPainter, theme: Theme, place: QRectF, term: Line) -> None:
         name, value, colour, _ = term
-        painter.setPen(theme.colour("text"))
-        space = round(place.width() - painter.fontMetrics().horizontalAdvance(value) - 8)
-        short = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, space)
-        painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, short)
-        painter.setPen(theme.ink(colour))
-        painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, value)
+        beside = place.adjusted(0, 0, -painter.fontMetrics().horizontalAdvance(value) - 8, 0)
+        write(painter, beside, name, painter.font(), theme.colour("text"), elided=True)
+        write(painter, place, value, painter.font(), theme.ink(colour), RIGHT)
         painter.setPen(QPen(theme.colour("border"), 1))
         painter.drawLine(place.bottomLeft(), place.bottomRight())
 
@@ -274,15 +254,11 @@ class TokenDetail(QWidget):
         """Record the rectangle of the row ``index``, and ring it if it is the current one."""
         self._places[index] = place
         if self.hasFocus() and index == self.current:
-            painter.setPen(QPen(theme.colour("selection"), 2))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(place.adjusted(-4, 1, 4, -1), 4, 4)
+            frame(painter, place.adjusted(-4, 1, 4, -1), QPen(theme.colour("selection"), 2), radius=4)
 
     def _heading(self, painter: QPainter, theme: Theme, text: str, y: float, line: float) -> float:
-        painter.setPen(theme.colour("muted"))
         place = QRectF(MARGIN, y, self.width() - 2 * MARGIN, line)
-        elided = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, round(place.width()))
-        painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, elided)
+        write(painter, place, text, painter.font(), theme.colour("muted"), elided=True)
         return y + line
 
     def _paint_alternative(self, painter: QPainter, theme: Theme, place: QRectF, item: Alternative) -> None:
@@ -297,15 +273,12 @@ class TokenDetail(QWidget):
         beside = metrics.horizontalAdvance(" ●") if item.taken else 0
         word = metrics.elidedText(item.word, Qt.TextElideMode.ElideRight, round(label.width() - beside))
         painter.drawText(label, Qt.AlignmentFlag.AlignVCenter, f"{word} ●" if item.taken else word)
-        numbers = f"{shown(before)} → {shown(after)}"
-        painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, numbers)
+        painter.drawText(place, RIGHT, f"{shown(before)} → {shown(after)}")
         bar = QRectF(label.right() + 4, place.top(), max(place.width() - label.width() - space - 8, 20), place.height())
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(theme.colour("policy"))
-        painter.drawRect(QRectF(bar.left(), bar.top() + bar.height() * 0.22, bar.width() * after, bar.height() * 0.3))
-        painter.setPen(QPen(theme.colour("old"), 1))
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.drawRect(QRectF(bar.left(), bar.top() + bar.height() * 0.58, bar.width() * before, bar.height() * 0.16))
+        now = QRectF(bar.left(), bar.top() + bar.height() * 0.22, bar.width() * after, bar.height() * 0.3)
+        frame(painter, now, None, theme.colour("policy"))
+        then = QRectF(bar.left(), bar.top() + bar.height() * 0.58, bar.width() * before, bar.height() * 0.16)
+        frame(painter, then, QPen(theme.colour("old"), 1))
         if item.reference is not None:
             x = bar.left() + bar.width() * item.reference
             painter.setPen(QPen(theme.colour("reference"), 2))

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QFontMetricsF
+from PySide6.QtWidgets import QComboBox, QPushButton, QSizePolicy, QWidget
 
 from app.boxes import across, divided, down, stacked
 from app.panels.tokens.being_written import BeingWritten
-from app.panels.tokens.choices import PromptLine, TokenChoices
 from app.panels.tokens.detail import TokenDetail
-from app.theme.labels import EmptyLabel, Label
+from app.theme.labels import EmptyLabel, Label, plain_tip
 from app.theme.painted_text import PaintedText
 from app.token_grid.grid import TokenGrid, TokenRows
 from app.token_grid.terms import kl_share, rows_of
 from app.token_grid.tints import DEFAULT, TINTS, Tint, TintLegend
 from app.token_grid.token_film import moment, stage_sentence
+from app.widgets.calm import choice_box
 from app.widgets.panel import Panel
+from app.workspace import answers
 from app.workspace.cursor import Cursor, Stage
 from app.workspace.step_view import StepView
 from app.workspace.view import View, place_selected, place_shown
@@ -27,6 +30,97 @@ from grpo_core.explain import Quantity
 from grpo_core.record import Step
 from grpo_core.text import plural, tr
 from grpo_core.texts import question_text
+
+
+class TokenChoices(QWidget):
+    """Three combo boxes, each with its name next to it if there is space.
+
+    Attributes:
+        prompt, passes: their entries are the groups and the passes in their order.
+        tint: the data of its entries are the names in ``TINTS``.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.prompt, self.passes = choice_box(tr("Prompt")), choice_box(tr("Pass"))
+        self.tint = choice_box(tr("Tint"), ((tint.title, name, tint.help) for name, tint in TINTS.items()))
+        self.prompt.setMinimumWidth(1)  # this box shrinks first: its text begins with the prompt's number
+        for box in (self.tint, self.passes):
+            box.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
+        self._named = tuple(_named(box) for box in (self.prompt, self.tint, self.passes))
+        across(*(choice for choice, _ in self._named), None, on=self, margins=(8, 0, 8, 0), spacing=8)
+
+    def show_step(self, prompts: Sequence[str], group: int, passes: int, passed: int) -> None:
+        """Offer the prompts and passes of an update.
+
+        Args:
+            prompts: the question of each group; a single one is not offered.
+            passed: the pass shown, counted from 0.
+        """
+        self._named[0][0].setVisible(len(prompts) > 1)
+        texts = [
+            tr("{p} of {count}: {step}").format(p=number, count=len(prompts), step=" ".join(prompt.split()))
+            for number, prompt in enumerate(prompts, 1)
+        ]
+        self.prompt.fill(texts, group)
+        self.passes.fill([tr("{number} of {count}").format(number=n + 1, count=passes) for n in range(passes)], passed)
+
+    def fit(self, width: int) -> None:
+        """Hide the names of the boxes, beginning with the first, until all texts fit into ``width`` pixels."""
+        shown = [(choice, label) for choice, label in self._named if not choice.isHidden()]
+        for _, label in shown:
+            label.show()
+        needed = 16 + sum(choice.sizeHint().width() + 8 for choice, _ in shown)
+        for choice, label in shown:
+            if needed > width:
+                needed -= choice.sizeHint().width()
+                label.hide()
+                needed += choice.sizeHint().width()
+
+
+def _named(box: QComboBox) -> tuple[QWidget, Label]:
+    both = QWidget()
+    label = Label(box.accessibleName(), name="muted")
+    label.setBuddy(box)
+    across(label, box, on=both, margins=(0, 0, 8, 0), spacing=6)
+    return both, label
+
+
+LONGEST = 32
+"""Maximum length in characters of a prompt shown in a large font."""
+MARGIN = 8
+"""Horizontal margin in pixels at both ends of the line."""
+
+
+class PromptLine(QWidget):
+    """The line above the completions, hidden if prompts have no text. The tooltip has the full prompt."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.prompt = Label(selectable=True)
+        self.tally = Label(name="muted")
+        self.tally.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        across(self.prompt, (self.tally, 1), on=self, margins=(MARGIN, 0, MARGIN, 0), spacing=16)
+
+    def show_prompt(self, view: View, step: Step, group: int, width: float, *, spacious: bool = True) -> None:
+        """Show the prompt of ``group``, a number in ``step.group``, in a panel of ``width`` pixels.
+
+        In a panel that is not ``spacious``, only the combo box shows the prompt.
+        """
+        self.setVisible(spacious and (step.prompt_tokens is not None or step.prompt_texts is not None))
+        prompt = question_text(step, group, view.run.origin)
+        self.prompt.setFont(view.theme.font("mono", view.scale * 1.4))
+        letters = QFontMetricsF(self.prompt.font())
+        space = min(width - 2 * MARGIN, (LONGEST + 0.5) * letters.averageCharWidth())
+        self.prompt.setText(letters.elidedText(" ".join(prompt.split()), Qt.TextElideMode.ElideRight, space))
+        self.prompt.setToolTip(plain_tip(prompt))
+        right, own = answers.right(step, view.run.origin), step.group == group
+        self.tally.setText(
+            ""
+            if right is None
+            else tr("{right} of {count} right").format(right=int(right[own].sum()), count=int(own.sum()))
+        )
+
 
 NONE_YET = tr("The completions of an update appear here, token by token. Press Step to compute one.")
 FIRST = tr("The first update is being computed. Its tokens, rewards and advantages appear here when it is complete.")
@@ -39,13 +133,11 @@ LOW, LOWER = 340, 230
 class TokenInspectorPanel(Panel):
     """The tokens that the update pushed up and down, and why. Within a stage, its film is shown.
 
-    Signals:
-        language_wanted: begin a language model's run and compute its first update.
-        update_wanted: compute the first update of the run shown.
+    Attributes:
+        language: the button that begins a language model's run and computes its first update.
+        compute: the button that computes the first update of the run shown.
     """
 
-    language_wanted = Signal()
-    update_wanted = Signal()
     films = True
     sized = True
 
@@ -73,9 +165,7 @@ class TokenInspectorPanel(Panel):
         self.empty = EmptyLabel(NONE_YET, margin=16)
         self.being_written = BeingWritten()
         self.language = QPushButton(tr("Show a language model"))
-        self.language.clicked.connect(self.language_wanted)
         self.compute = QPushButton(tr("Compute an update"))
-        self.compute.clicked.connect(self.update_wanted)
         empty = down(None, self.empty, across(None, self.compute, self.language, None), None)
         left = down((self.grid, 1), self.legend, self.remark_label, margins=(8, 0, 8, 8), spacing=8)
         split = divided((left, 3), (self.detail, 2))
@@ -131,20 +221,11 @@ class TokenInspectorPanel(Panel):
             view, step, self.group, self.width(), spacious=height >= (LOW if len(prompts) > 1 else LOWER)
         )
         tint = TINTS[self.tint_name]
-        values = view.step.derived(tint.values)
+        limit, known = view.step.derived(tint.limit), view.step.derived(tint.values) is not None
         rows = self._tinted(view.step, self.group, tint)
         self.grid.show_rows(rows, view.theme, view.scale, place_selected(view))
-        self.legend.show_scale(
-            view.theme,
-            view.scale,
-            tint,
-            view.step.derived(tint.limit),
-            values is not None,
-            left_out=rows.counts is not None,
-        )
-        sentence = " ".join(filter(None, (view.step.assumption, _remark(view.step, self.group))))
-        self.remark_label.setText(sentence)
-        self.remark_label.setVisible(bool(sentence))
+        self.legend.show_scale(view.theme, view.scale, tint, limit, known, left_out=rows.counts is not None)
+        self.remark_label.tell(" ".join(filter(None, (view.step.assumption, _remark(view.step, self.group)))))
         wide = self.width() >= WIDE * view.scale
         least = round((236 if wide else 212) * view.scale)  # a token's terms
         self.detail.setMinimumWidth(least)

@@ -11,7 +11,7 @@ from itertools import chain
 import numpy as np
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QGridLayout, QStackedWidget, QToolButton, QWidget
+from PySide6.QtWidgets import QGridLayout, QStackedWidget, QWidget
 
 from app.boxes import across, down
 from app.panels.policy_chart import show_policy
@@ -27,8 +27,9 @@ from app.plotting.twin_stack import TwinStack
 from app.theme.labels import EmptyLabel, Label
 from app.token_grid.cells import Note
 from app.token_grid.grid import TOP, TokenGrid, TokenRows
-from app.token_grid.terms import marked, rows_of
+from app.token_grid.terms import colour_of, marked, rows_of
 from app.token_grid.tints import TINTS, Tint, TintLegend
+from app.widgets.calm import tool_button
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView, advantage_of
 from app.workspace.view import View, place_selected
@@ -122,11 +123,10 @@ def _woven(here: np.ndarray, there: np.ndarray) -> np.ndarray:
 def _notes(view: StepView, terms: Terms, shares: np.ndarray, row: int) -> list[Note]:
     """Return the notes next to a row: the advantage, the share of the total weight, and clipped tokens."""
     advantage = advantage_of(view, row) or 0.0
-    sign = "push_up" if advantage > 0 else "push_down" if advantage < 0 else "muted"
     clipped = int(terms.clipped[row].sum())
     stopped = tr("{count} clipped").format(count=clipped) if clipped else ""
     return [
-        (f"A {marked(advantage)}", sign),
+        (f"A {marked(advantage)}", colour_of(advantage)),
         (tr("{shares} of weight").format(shares=percent(shares[row], 1)), "muted"),
         (stopped, "muted"),
     ]
@@ -147,8 +147,7 @@ class PolicyPair(QWidget):
         self._plots: list[BarChart] = []
         self._shown: PolicyPicture | None = None
         self.legend = Legend(KEYS)
-        self.button = QToolButton()
-        self.button.setProperty("quiet", True)
+        self.button = tool_button()
         self.button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.button.clicked.connect(self.toggle)
         places = QGridLayout(self)

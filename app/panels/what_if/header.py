@@ -8,16 +8,14 @@ from typing import Any
 
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QComboBox, QPushButton, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
-from app.boxes import down, plain_scroll_area
+from app.boxes import Wrap, down, plain_scroll_area
 from app.panels.controls.rows import Row, row_for
 from app.panels.what_if.question import AS_IT_RAN
 from app.theme.labels import Label, plain_tip, wrapped_tip
 from app.token_grid.tints import TINTS
-from app.widgets.combo import choice_box, fill, toggle
-from app.widgets.scale import shown
-from app.widgets.wrap import Wrap
+from app.widgets.calm import CalmBox, choice_box, shown, toggle
 from grpo_core.config import PRESETS, Settings
 from grpo_core.config.settings import described_at
 from grpo_core.errors import SettingsError
@@ -58,31 +56,22 @@ class WhatIfHeader(QWidget):
         self.preset, self.passes = _combo(tr("What if it had been")), _combo(tr("Pass"))
         self.shows, self.tint = _combo(tr("Show", "label of a choice")), _combo(tr("Tint"))
         for name in (AS_IT_RAN, *PRESETS):
-            self.preset.addItem(name, name)
             preset = PRESETS.get(name)
             tip = tr("The settings of the update itself, to change a few.") if preset is None else preset.source
-            self.preset.setItemData(self.preset.count() - 1, plain_tip(tip), Qt.ItemDataRole.ToolTipRole)
+            self.preset.offer(name, name, tip)
         self.settings = toggle(tr("Settings"), tr("Change settings on top of the preset."))
         self.settings.setAccessibleName(tr("Change settings on top of the preset"))
         self.settings.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.ask = QPushButton(tr("Ask the model"))
         self.ask.setToolTip(plain_tip(ASK_TIP))
         self.ask.setAccessibleDescription(ASK_TIP)
-        row = self._row = Wrap(self)
-        row.setContentsMargins(12, 4, 12, 4)
-        row.setSpacing(6)
         self._label = Label(tr("What if"), name="muted")
         self._others = (self.settings, self.passes, self.shows, self.tint, self.ask)
-        for widget in (self._label, self.preset, *self._others):
-            row.addWidget(widget)
+        self._row = Wrap(self._label, self.preset, *self._others, on=self, margins=(12, 4, 12, 4), spacing=6)
 
     def show_choice(self, preset: str, changed: bool, tip: str) -> None:
         """Show the preset, with an asterisk if settings have been changed on top of it."""
-        with QSignalBlocker(self.preset):
-            for place in range(self.preset.count()):
-                name = self.preset.itemData(place)
-                self.preset.setItemText(place, f"{name} *" if changed and name == preset else name)
-            self.preset.setCurrentIndex(self.preset.findData(preset))
+        self.preset.show_named(preset, changed=changed)
         self.preset.setToolTip(wrapped_tip(tip))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -122,7 +111,7 @@ class WhatIfHeader(QWidget):
             self.ask.setAccessibleDescription(tip)
 
     def show_passes(self, count: int, passed: int) -> None:
-        fill(self.passes, [tr("pass {n} of {count}").format(n=n + 1, count=count) for n in range(count)], passed)
+        self.passes.fill([tr("pass {n} of {count}").format(n=n + 1, count=count) for n in range(count)], passed)
         self.passes.setVisible(count > 1)
 
     def show_views(self, shows: Sequence[str], current: str, tints: Sequence[str], tint: str) -> None:
@@ -138,7 +127,7 @@ class WhatIfHeader(QWidget):
         self.tint.setVisible(current == "tokens")
 
 
-def _combo(name: str) -> QComboBox:
+def _combo(name: str) -> CalmBox:
     box = choice_box(name)
     box.setMinimumContentsLength(4)
     return box

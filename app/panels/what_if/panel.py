@@ -15,8 +15,7 @@ from app.panels.what_if.batch_view import BatchView, offered
 from app.panels.what_if.header import SettingsEditor, WhatIfHeader
 from app.panels.what_if.question import WhatIfPicture, WhatIfQuestion, description, differing, headline
 from app.plotting.table_twin import TableTwin
-from app.theme.labels import EmptyLabel, Label
-from app.theme.reasons import allow
+from app.theme.labels import EmptyLabel, Label, allow
 from app.widgets.panel import Panel
 from app.workspace.cursor import Stage
 from app.workspace.prepared import LARGE_TOKENS
@@ -74,9 +73,7 @@ class WhatIfPanel(Panel):
         self.editor.hide()
         self.table = TableTwin(title=tr("Settings that differ, and numbers of both sides"))
         self.batch = BatchView(workspace)
-        self.notes = Label(wraps=True)
-        self.notes.setTextFormat(Qt.TextFormat.PlainText)
-        self.notes.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.notes = Label(wraps=True, selectable=True)
         self.empty = EmptyLabel(margin=16)
         self._stack = stacked(self._build(), self.empty, on=self)
 

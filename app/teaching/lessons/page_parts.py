@@ -17,8 +17,7 @@ from app.panels.controls.rows import Row, row_for
 from app.teaching.lessons.player import LessonPlayer, Section
 from app.teaching.lessons.prediction import Placed
 from app.teaching.lessons.speaker_notes import analogy_of
-from app.theme.labels import Label, RichLabel, plain_tip, rich_tip
-from app.theme.reasons import allow
+from app.theme.labels import Label, RichLabel, allow, plain_tip, rich_tip
 from app.theme.tokens import Theme
 from app.workspace.view import View
 from grpo_core.config import Settings, described_at

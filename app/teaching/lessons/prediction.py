@@ -12,8 +12,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from app.boxes import across, down
 from app.teaching.lessons.inputs import Options, Value
 from app.teaching.lessons.readable import number_text, readable
-from app.theme.labels import Label
-from app.theme.reasons import allow
+from app.theme.labels import Label, allow
 from app.theme.tokens import Theme
 from grpo_core.teaching.lessons import Prediction, as_told, spoken
 from grpo_core.text import tr

@@ -5,9 +5,9 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QPushButton, QWidget
 
+from app.boxes import Wrap
 from app.panels.home.panel import RunsPanel
 from app.theme.labels import Label
-from app.widgets.wrap import Wrap
 from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
@@ -33,7 +33,6 @@ class MyRunPanel(RunsPanel):
         )
         self.column.addWidget(Label(said, wraps=True))
         row = Wrap()
-        row.setSpacing(8)
         self.buttons: list[QPushButton] = []
         for title, wanted in (
             (tr("A folder…"), self.folder_wanted),

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
-from PySide6.QtGui import QGuiApplication, QResizeEvent
-from PySide6.QtWidgets import QGridLayout, QPushButton, QStackedLayout, QToolButton, QWidget
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QGridLayout, QPushButton, QToolButton, QWidget
 
-from app.boxes import across, down
+from app.boxes import across, down, stacked
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
@@ -178,12 +178,9 @@ class RewardWeightsPanel(Panel):
         self.table.activated_cell.connect(self._on_activated)
         self.empty = EmptyLabel(OF_RUNS, margin=16)
         top = across((self.sentence, 1), self.reset, margins=(0, 6, 12, 0))
-        whole = QWidget()
-        down(top, self.sliders, self.refusal, (self.table, 1), self.note, on=whole, margins=(0, 0, 0, 6), spacing=6)
+        parts = (top, self.sliders, self.refusal, (self.table, 1), self.note)
+        self._stack = stacked(down(*parts, margins=(0, 0, 0, 6), spacing=6), self.empty, on=self)
         self.refusal.hide()
-        self._stack = QStackedLayout(self)
-        self._stack.addWidget(whole)
-        self._stack.addWidget(self.empty)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
@@ -217,11 +214,9 @@ class RewardWeightsPanel(Panel):
     def _why_not(self, view: View, step: Step | None) -> str:
         if not view.run.is_recorded:
             return OF_RUNS
-        return (
-            why_not(step)
-            if step is not None
-            else view.run.why_no_step or tr("Move to a step to change the weights of its rewards.")
-        )
+        if step is not None:
+            return why_not(step)
+        return view.run.why_no_step or tr("Move to a step to change the weights of its rewards.")
 
     def _parts(self, step: Step) -> np.ndarray:
         assert step.reward_parts is not None
@@ -230,8 +225,7 @@ class RewardWeightsPanel(Panel):
             parts[:, place] = scores
         return parts
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
+    def fit(self) -> None:
         self.table.fit_columns(KEPT)
 
     def summary(self, view: View) -> str:
@@ -261,8 +255,7 @@ class RewardWeightsPanel(Panel):
             self.scores[place] = scores_in(text, len(step.rewards))
             self.refusal.hide()
         except GrpoError as error:
-            self.refusal.setText(str(error))
-            self.refusal.show()
+            self.refusal.tell(str(error))
         self.redraw()
 
     @Slot(int)

@@ -18,7 +18,6 @@ from app.plotting.twin_stack import TwinStack
 from app.theme.labels import Label, plain_tip
 from app.trainers.recorded_run import RecordedRun
 from app.widgets.calm import CalmBox
-from app.widgets.combo import fill
 from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -153,13 +152,11 @@ class RunComparisonPanel(Panel):
         self._choices: dict[str, tuple[str, ...]] = {}
         self._others: list[RecordedRun] = []
         self._title, self._beside = "", ""
-        self.quantity, self.beside = CalmBox(), CalmBox()
+        self.quantity, self.beside = CalmBox(tr("Quantity")), CalmBox(tr("Run to compare with"))
         for box in (self.quantity, self.beside):
             box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.quantity.setMinimumWidth(1)  # as wide as its widest entry only if both boxes fit
         self.beside.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
-        self.quantity.setAccessibleName(tr("Quantity"))
-        self.beside.setAccessibleName(tr("Run to compare with"))
         self.beside.setToolTip(plain_tip(tr("Open a second recorded run to compare it with this one, step by step.")))
         self.quantity.activated.connect(self._on_quantity)
         self.beside.activated.connect(self._on_beside)
@@ -184,23 +181,21 @@ class RunComparisonPanel(Panel):
         for widget in (self.quantity, self.beside, self.split):
             widget.setVisible(bool(self._choices))
         if not isinstance(run, RecordedRun) or not self._choices:
-            self.sentence.setText(NOT_RECORDED)
-            self.sentence.show()
+            self.sentence.tell(NOT_RECORDED)
             return
         titles = list(self._choices)
         at = titles.index(self._title) if self._title in titles else 0
-        fill(self.quantity, titles, at)
+        self.quantity.fill(titles, at)
         other = next((one for one in self._others if one.id == self._beside), None)
         names = [tr("No second run"), *(tr("With {title}").format(title=one.title) for one in self._others)]
-        fill(self.beside, names, 0 if other is None else 1 + self._others.index(other))
+        self.beside.fill(names, 0 if other is None else 1 + self._others.index(other))
         self.twin.set_look(view.theme, view.scale)
         self.chart.show_picture(picture(run, other, self._choices[titles[at]]))
         self.chart.set_cursor(float(run.label(view.cursor.step)))
         self.settings.set_look(view.theme, view.scale)
         self.settings.setVisible(other is not None)
         self.settings.set_rows([] if other is None else settings_that_differ(run, other))
-        self.sentence.setText("" if other is None else parting(run, other))
-        self.sentence.setVisible(other is not None)
+        self.sentence.tell("" if other is None else parting(run, other))
         self.twin.set_summary(self.summary(view))
         self.twin.refresh()
 

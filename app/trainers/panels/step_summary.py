@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QStackedLayout, QToolButton, QWidget
+from PySide6.QtWidgets import QWidget
 
-from app.boxes import across, down
+from app.boxes import across, down, stacked
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
-from app.theme.labels import EmptyLabel, Paragraph, plain_tip
+from app.theme.labels import EmptyLabel, Paragraph
 from app.trainers.recorded_run import RecordedRun
-from app.widgets.calm import CalmBox
+from app.widgets.calm import CalmBox, tool_button
 from app.widgets.panel import Panel
 from app.workspace.step_view import StepView
 from app.workspace.view import View
@@ -28,6 +26,7 @@ from grpo_core.leading import CONTRIBUTIONS, Group, Leading, groups_of, leading,
 from grpo_core.text import tr
 from grpo_core.texts import question_text
 
+T = TypeVar("T")
 PREVIEW = 80
 """Maximum number of characters of a prompt shown in the table."""
 
@@ -47,25 +46,16 @@ TOKENS = (
 )  # fmt: skip # table, one row per line
 
 
-T = TypeVar("T")
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Summary(Generic[T]):
-    """The content of a table.
-
-    Attributes:
-        found: what its rows stand for.
-        sentence: a sentence on all of it.
-        rows: its cells.
-    """
+class Listed(Generic[T]):
+    """The content of a table, as it was found and as rows with its columns, and the sentence above it."""
 
     found: T
     sentence: str
     rows: list[list[object]]
 
 
-def summary_of(view: View) -> Summary[Sequence[Group]] | None:
+def summary_of(view: View) -> Listed[list[Group]] | None:
     """Return the groups of the update shown, those without a signal first, or None if no groups are recorded.
 
     Raises:
@@ -94,7 +84,7 @@ def summary_of(view: View) -> Summary[Sequence[Group]] | None:
         ]
         for one in groups
     ]
-    return Summary(found=groups, sentence=of_groups(groups).words(), rows=rows)
+    return Listed(found=groups, sentence=of_groups(groups).words(), rows=rows)
 
 
 def _ends(group: Group) -> str:
@@ -109,7 +99,7 @@ def _short(reward: float) -> str:
     return shown(reward, 0 if reward.is_integer() else 3)
 
 
-def tokens_of(view: StepView, name: str) -> Summary[Leading] | None:
+def tokens_of(view: StepView, name: str) -> Listed[Leading] | None:
     """Return the tokens of the pass shown that contribute most to ``name``, or None if the record lacks it.
 
     ``name`` is a key of :data:`~grpo_core.leading.CONTRIBUTIONS`.
@@ -127,7 +117,7 @@ def tokens_of(view: StepView, name: str) -> Summary[Leading] | None:
         number = int(step.tokens[row, token])
         text = words[number] if 0 <= number < len(words) else "?"
         rows.append([int(row) + 1, int(token) + 1, float(value), f"{share:.1%}", text])
-    return Summary(found=found, sentence=of_leading(name, found).words(), rows=rows)
+    return Listed(found=found, sentence=of_leading(name, found).words(), rows=rows)
 
 
 NONE_YET = tr("The groups of an update and its leading tokens appear here. Press Step to compute one.")
@@ -155,8 +145,8 @@ class StepSummaryPanel(Panel):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
         self._key: tuple[object, ...] = ()
-        self._groups: Summary[Sequence[Group]] | None = None
-        self._tokens: Summary[Leading] | None = None
+        self._groups: Listed[list[Group]] | None = None
+        self._tokens: Listed[Leading] | None = None
         self._unreadable = ""
         self.groups_sentence, self.tokens_sentence = Paragraph(), Paragraph()
         self.groups = TableTwin(GROUPS, tr("Groups; Return shows the first completion"))
@@ -167,32 +157,17 @@ class StepSummaryPanel(Panel):
         self.tokens.activated_cell.connect(self._on_token)
         for table in (self.groups, self.tokens):
             table.horizontalHeader().setStretchLastSection(True)
-        self.by = CalmBox()
-        self.by.setAccessibleName(tr("What the tokens contribute to"))
-        for name, one in CONTRIBUTIONS.items():
-            self.by.addItem(tr("Tokens by {what}").format(what=one.title), name)
+        entries = ((tr("Tokens by {what}").format(what=one.title), name) for name, one in CONTRIBUTIONS.items())
+        self.by = CalmBox(tr("What the tokens contribute to"), entries)
         self.by.activated.connect(self.redraw)
-        self.other = QToolButton()
-        self.other.setText(tr("Another loss"))
-        self.other.setToolTip(plain_tip(tr("Ask “What if”: the same batch under another loss.")))
+        self.other = tool_button(
+            tr("Another loss"), tip=tr("Ask “What if”: the same batch under another loss."), quiet=False
+        )
         self.other.clicked.connect(self.what_if_wanted)
         self.empty = EmptyLabel(NONE_YET, margin=16)
         choices = across(self.by, None, self.other, margins=(12, 4, 12, 0))
-        whole = QWidget()
-        down(
-            self.groups_sentence,
-            self.groups,
-            choices,
-            self.tokens_sentence,
-            (self.tokens, 1000),
-            None,
-            on=whole,
-            margins=(0, 6, 0, 0),
-            spacing=4,
-        )
-        self._stack = QStackedLayout(self)
-        self._stack.addWidget(whole)
-        self._stack.addWidget(self.empty)
+        parts = (self.groups_sentence, self.groups, choices, self.tokens_sentence, (self.tokens, 1000), None)
+        self._stack = stacked(down(*parts, margins=(0, 6, 0, 0), spacing=4), self.empty, on=self)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
@@ -216,7 +191,7 @@ class StepSummaryPanel(Panel):
         self.tokens_sentence.setText(" ".join(filter(None, (said, view.step.assumption))))
         self.tokens.set_summary(self.tokens_sentence.text())
         self._mark(view)
-        self._fit()
+        self.fit()
 
     @np.errstate(all="ignore")  # a value that is not finite is a finding
     def _read(self, view: View) -> None:
@@ -236,21 +211,17 @@ class StepSummaryPanel(Panel):
 
     def _mark(self, view: View) -> None:
         row, token = view.selection.row, view.selection.token
-        groups = () if self._groups is None else self._groups.found
+        groups = [] if self._groups is None else self._groups.found
         self.groups.select_row(next((n for n, one in enumerate(groups) if row is not None and row in one.rows), None))
         found = None if self._tokens is None else self._tokens.found
         places = [] if found is None else [*zip(found.rows.tolist(), found.tokens.tolist(), strict=True)]
         self.tokens.select_row(places.index((row, token)) if (row, token) in places else None)
 
-    def _fit(self) -> None:
+    def fit(self) -> None:
         for table, columns in ((self.groups, KEPT_GROUPS), (self.tokens, KEPT_TOKENS)):
             table.end_with_rows()
             table.fit_columns(columns)
         self.groups.setMaximumHeight(min(self.groups.maximumHeight(), round(self.height() * OF_GROUPS)))
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
 
     def summary(self, view: View) -> str:
         if self._groups is None:

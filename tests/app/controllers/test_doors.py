@@ -32,8 +32,8 @@ from app.controllers.doors import DoorsController
 from app.examples import EXAMPLES, example
 from app.panel_registry import CONTROLS, HOME, PANELS, POLICY_BARS, TOKEN_INSPECTOR
 from app.panels.home.panel import HomePanel
-from app.widgets.door import Door
 from app.widgets.panel import in_window
+from app.widgets.panel_spec import Door
 from app.window.layouts import arrangement, size_class
 from grpo_core.config.fields import DETAILS
 from grpo_core.parts import names

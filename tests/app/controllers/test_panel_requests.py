@@ -17,7 +17,7 @@ pytestmark = pytest.mark.one_window
 def test_completions_are_shown_in_the_token_inspector(driver: Driver) -> None:
     window = driver.program.window
     window.docks[registry.TOKEN_INSPECTOR.id].hide()
-    window.panels.of(registry.POLICY_BARS).completions_wanted.emit()
+    window.panels.of(registry.POLICY_BARS).completions.click()
     assert window.docks[registry.TOKEN_INSPECTOR.id].isVisible()
 
 
@@ -46,7 +46,7 @@ def test_the_queue_opens_the_file_of_a_run(driver: Driver, tmp_path: Path) -> No
 
 @pytest.mark.usefixtures("without_torch")
 def test_evolution_begins_a_run_of_the_language_model(driver: Driver) -> None:
-    driver.program.window.panels.of(registry.EVOLUTION).language_wanted.emit()
+    driver.program.window.panels.of(registry.EVOLUTION).make.click()
     driver.rest()
     run = driver.program.workspace.run
     assert run is not None and run.origin.settings.is_language

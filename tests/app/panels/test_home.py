@@ -10,8 +10,8 @@ from PySide6.QtTest import QTest
 from app.controllers.first_steps import EXPERIENCES
 from app.examples import TITLES, example
 from app.panel_registry import HOME
+from app.panels.home.buttons import POINTS, shortened
 from app.panels.home.panel import HomePanel
-from app.panels.home.previews import POINTS, shortened
 from tests.app.conftest import Driver
 
 

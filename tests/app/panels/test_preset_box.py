@@ -6,7 +6,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from app.panels.controls.panel import CHANGED, PresetBox
+from app.panels.controls.panel import PresetBox
+from app.widgets.calm import CHANGED
 from grpo_core.config import PRESETS
 from grpo_core.config.presets import GROUPS
 
@@ -44,7 +45,7 @@ def test_keys_go_past_headings_and_a_heading_is_never_chosen(qtbot: QtBot) -> No
 def test_a_preset_from_which_the_settings_differ_has_a_star(qtbot: QtBot) -> None:
     box = PresetBox()
     qtbot.addWidget(box)
-    box.show_preset("DAPO", changed=True)
+    box.show_named("DAPO", changed=True)
     assert box.currentText() == f"DAPO{CHANGED}" and box.currentData() == "DAPO"
-    box.show_preset("GSPO", changed=False)
+    box.show_named("GSPO", changed=False)
     assert [box.itemText(place) for place in range(box.count()) if CHANGED in box.itemText(place)] == []

@@ -136,7 +136,10 @@ def test_repeats_under_other_settings_stay_beside_the_latest_with_their_numbers(
         assert medians[size] in text
         assert f"G {size}" in text or size == 32, "what differs from the run that is shown is named"
     chart = next(chart for chart in panel.charts if "max_prob" in chart.names)
-    assert [bands["max_prob"].boundingRect().isEmpty() for bands in chart.pinned] == [False, False]
+    assert [bands["max_prob"].boundingRect().isEmpty() for bands in chart.bands[1:]] == [False, False]
+    panel.choice.boxes["max_prob"].click()
+    driver.settle()
+    assert not any(bands["max_prob"].isVisible() for bands in chart.bands[1:]), "its series is not drawn either"
     panel.trials.pinned[0].click()
     driver.settle()
     drawn = [one for one in panel.repeats.pinned if one not in panel.hidden]

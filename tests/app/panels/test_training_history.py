@@ -221,7 +221,7 @@ def test_repeats_fill_a_band_whose_runs_repeat_bit_for_bit(driver: Driver) -> No
     driver.settle()
     results = panel.repeats.results
     assert results is not None and results.complete and results.wanted == FEWEST and len(results.seeds) == COUNT
-    band = panel.charts[0].bands["max_prob"]
+    band = panel.charts[0].bands[0]["max_prob"]
     values = results.series["max_prob"]
     assert band.isVisible() and band.extent() == (values.min(), values.max())
     past = np.sort([np.argmax(values[:, seed] > 0.5) + 1 for seed in range(COUNT) if (values[:, seed] > 0.5).any()])
@@ -241,7 +241,7 @@ def test_the_chip_of_the_repeats_hides_their_band(driver: Driver) -> None:
     panel.repeat()
     driver.qtbot.waitUntil(lambda: panel.repeats.results is not None and not panel.repeats.busy)
     driver.settle()
-    band = panel.charts[0].bands["max_prob"]
+    band = panel.charts[0].bands[0]["max_prob"]
     assert np.isfinite(band.extent()).all()
     panel.trials.repeats.click()
     driver.settle()

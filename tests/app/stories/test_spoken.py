@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QAbstractButton, QAbstractSlider, QComboBox, QLine
 from app.examples import example
 from app.plotting.bar_chart import BarChart
 from app.plotting.plot import Plot
-from app.widgets.scale import shown
+from app.widgets.calm import shown
 from tests.app.conftest import Driver
 from tests.app.stories.hands import panel, row_of
 

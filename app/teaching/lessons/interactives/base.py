@@ -30,8 +30,7 @@ from app.plotting.legend import Entry
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
-from app.theme.labels import Label
-from app.theme.reasons import allow
+from app.theme.labels import Label, allow
 from app.theme.tokens import LIGHT, RADIUS, Theme
 from app.widgets.calm import CalmSlider
 from app.workspace.view import View

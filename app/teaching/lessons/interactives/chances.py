@@ -22,8 +22,7 @@ from app.plotting.line_data import Line, LinePicture, PointSet
 from app.plotting.numbers import share, shown
 from app.teaching.lessons.interactives.base import Interactive
 from app.teaching.lessons.interactives.many_runs import ManyRuns
-from app.theme.labels import Label
-from app.theme.reasons import allow
+from app.theme.labels import Label, allow
 from app.theme.tokens import LIGHT, Theme
 from app.widgets.calm import in_percent
 from app.workspace.view import View

@@ -6,26 +6,28 @@ import math
 from typing import Any
 
 from PySide6.QtCore import QModelIndex, QSignalBlocker, Qt, Slot
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import (
-    QBoxLayout,
-    QHBoxLayout,
-    QLineEdit,
-    QSplitter,
-    QStackedLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QLayout, QLineEdit, QSplitter, QWidget
 
-from app.boxes import divided, down
+from app.boxes import across, divided, down, stacked, turn
 from app.plotting.numbers import MINUS, shown
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import EmptyLabel, Label
 from app.trainers.panels.completions.conversation import CompletionText, Passage, by_mask, tree_passages
-from app.trainers.panels.completions.prompts import PROMPTS, PROMPTS_KEPT, Prompts, prompts_of
-from app.trainers.panels.completions.rows import COLUMNS, FILTERED, KEYS, Batch, Filter, batch_of, filled
+from app.trainers.panels.completions.rows import (
+    COLUMNS,
+    FILTERED,
+    KEYS,
+    PROMPTS,
+    PROMPTS_KEPT,
+    Batch,
+    Filter,
+    Prompts,
+    batch_of,
+    filled,
+    prompts_of,
+)
 from app.trainers.recorded_run import RecordedRun
-from app.widgets.calm import CalmBox
-from app.widgets.combo import toggle
+from app.widgets.calm import CalmBox, toggle
 from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -64,11 +66,7 @@ class CompletionsPanel(Panel):
         self._kept: dict[str, Any] | None = None
         self.search = _field(tr("Search"), tr("Search prompts and completions"))
         self.search.setClearButtonEnabled(True)
-        self.by = CalmBox()
-        self.by.setAccessibleName(tr("Filter by"))
-        for column in COLUMNS:
-            if column.key in FILTERED:
-                self.by.addItem(column.title, column.key)
+        self.by = CalmBox(tr("Filter by"), ((one.title, one.key) for one in COLUMNS if one.key in FILTERED))
         self.low = _field(tr("from"), tr("Lowest value to list"))
         self.high = _field(tr("to"), tr("Highest value to list"))
         self.count = Label(name="muted")
@@ -98,36 +96,19 @@ class CompletionsPanel(Panel):
         self.here, self.beside = CompletionText(tr("Completion chosen")), CompletionText(tr("Completion kept beside"))
         self.beside.hide()
         self.empty = EmptyLabel(NONE_YET, margin=16)
-        self._stack = QStackedLayout(self)
-        self._stack.addWidget(self._build())
-        self._stack.addWidget(self.empty)
+        self._stack = stacked(self._build(), self.empty, on=self)
 
-    def _build(self) -> QWidget:
-        self._filters, self._others = QHBoxLayout(), QHBoxLayout()
-        self._filters.addWidget(self.search, 1)
-        for widget in (self.by, self.low, self.high):
-            self._filters.addWidget(widget)
-        self._others.addWidget(self.count)
-        self._others.addStretch(1)
-        for button in (self.by_prompt, self.tree, self.keep):
-            self._others.addWidget(button)
-        top = self._top = QBoxLayout(QBoxLayout.Direction.LeftToRight)
-        top.setContentsMargins(12, 6, 12, 4)
-        for layout in (self._filters, self._others, top):
-            layout.setSpacing(6)
-        top.addLayout(self._filters, 1)
-        top.addLayout(self._others)
+    def _build(self) -> QLayout:
+        filters = across((self.search, 1), self.by, self.low, self.high, spacing=6)
+        others = across(self.count, None, self.by_prompt, self.tree, self.keep, spacing=6)
+        self._top = across((filters, 1), others, margins=(12, 6, 12, 4), spacing=6)
         texts = QSplitter(Qt.Orientation.Horizontal)
         texts.addWidget(self.here)
         texts.addWidget(self.beside)
-        lists = QWidget()
-        down(self.table, self.prompts, on=lists, margins=0)
-        self.split = divided(lists, texts)
+        self.split = divided(down(self.table, self.prompts, margins=0), texts)
         self.split.setSizes([600, 400])
         self.split.splitterMoved.connect(self._fit_columns)
-        whole = QWidget()
-        down(top, (self.split, 1), on=whole, margins=0, spacing=0)
-        return whole
+        return down(self._top, (self.split, 1), margins=0, spacing=0)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
@@ -176,8 +157,7 @@ class CompletionsPanel(Panel):
             filters + self.count.width() + sum(w.sizeHint().width() for w in (self.by_prompt, self.tree, self.keep))
         )
         needed += 24 + 7 * 6
-        directions = QBoxLayout.Direction
-        self._top.setDirection(directions.LeftToRight if needed <= self.width() else directions.TopToBottom)
+        turn(self._top, stacked=needed > self.width())
 
     @Slot()
     def _fit_columns(self) -> None:
@@ -191,8 +171,7 @@ class CompletionsPanel(Panel):
             [keys.index(key) for key in ("prompt", *PROMPTS_KEPT) if key in {"prompt", *with_values}]
         )
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
+    def fit(self) -> None:
         self._fit_top(self.workspace.scale)
         self._fit_columns()
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QModelIndex, QPointF, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QFrame, QPushButton, QSizePolicy, QWidget
 
 from app.boxes import across, down, plain_scroll_area
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
-from app.theme.labels import Label, plain_tip
-from app.theme.reasons import allow
+from app.theme.labels import Label, allow, plain_tip
+from app.theme.painting import frame, painter_of
 from app.theme.tokens import LIGHT, Theme
 from app.trainers.examination import examination_of
 from app.trainers.panels.diagnosis.report import EVIDENCE, KEPT, SIDES, Entry, entries, status
@@ -59,7 +59,7 @@ class FindingCard(QFrame):
         if self.strip is not None:
             self.strip.step_wanted.connect(self.step_wanted)
             column.addWidget(self.strip)
-        self.texts = [_paragraph(text) for text in (entry.text, entry.change) if text]
+        self.texts = [Label(text, wraps=True, selectable=True) for text in (entry.text, entry.change) if text]
         for text in self.texts:
             column.addWidget(text)
         self.sides: TableTwin | None = None
@@ -68,7 +68,7 @@ class FindingCard(QFrame):
             self.sides.horizontalHeader().setStretchLastSection(False)
             self.sides.set_rows([[row.title, row.ran, row.other] for row in entry.put_right.rows])
             sentences = (entry.put_right.title, told(entry.put_right.claims))
-            above, below = (_paragraph(text) for text in sentences)
+            above, below = (Label(text, wraps=True, selectable=True) for text in sentences)
             for widget in (above, self.sides, below):
                 column.addWidget(widget)
             self.texts += [above, below]
@@ -76,8 +76,7 @@ class FindingCard(QFrame):
         if entry.rows:
             self.evidence = self._evidence()
             column.addWidget(self.evidence)
-        self.source = _paragraph(entry.source)
-        self.source.setObjectName("muted")
+        self.source = Label(entry.source, name="muted", wraps=True, selectable=True)
         self.source.setVisible(bool(entry.source))
         column.addWidget(self.source)
 
@@ -179,7 +178,7 @@ class CourseStrip(QWidget):
         return min(max(int(x / max(self.width(), 1) * len(self.course)), 0), len(self.course) - 1)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, theme = QPainter(self), self._theme
+        painter, theme = painter_of(self, smooth=False), self._theme
         wide, high = self.width() / len(self.course), float(self.height())
         painter.fillRect(self.rect(), theme.colour("surface"))
         largest = max((abs(value) for _, value in self.course), default=0.0) or 1.0
@@ -194,9 +193,8 @@ class CourseStrip(QWidget):
             painter.setPen(QPen(theme.colour("text"), max(2.0, theme.ring_width)))
             painter.drawLine(QPointF(middle, 0), QPointF(middle, high))
         if self.hasFocus():
-            painter.setPen(QPen(theme.colour("selection"), theme.ring_width))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRect(QRectF(self.rect()).adjusted(1, 1, -1, -1))
+            ring = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+            frame(painter, ring, QPen(theme.colour("selection"), theme.ring_width))
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         label, value = self.course[self.place_at(event.position().x())]
@@ -224,12 +222,6 @@ def _table(columns: Sequence[Column], title: str) -> TableTwin:
         set_policy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     table.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
     return table
-
-
-def _paragraph(text: str) -> Label:
-    label = Label(text, wraps=True)
-    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    return label
 
 
 def _chip(theme: Theme, scale: float) -> str:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QPlainTextEdit, QPushButton, QStackedLayout, QWidget
+from PySide6.QtWidgets import QLayout, QPlainTextEdit, QPushButton, QWidget
 
-from app.boxes import across, divided, down
+from app.boxes import Wrap, across, divided, down, stacked
 from app.theme.labels import EmptyLabel, Label
 from app.token_grid.tints import OVERVIEW, Tint, TintLegend
-from app.trainers.panels.token_overview.raster import END, START, TURN, aligned, offsets
-from app.trainers.panels.token_overview.strips import TokenStrips
+from app.trainers.panels.token_overview.strips import END, START, TURN, TokenStrips, aligned, offsets
 from app.widgets.calm import CalmBox
 from app.widgets.panel import Panel
-from app.widgets.wrap import Wrap
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
 from grpo_core.record import Step
@@ -48,13 +46,8 @@ class TokenOverviewPanel(Panel):
         self._before = np.zeros(0, np.int64)
         self._vocabulary: tuple[str, ...] = ()
         self._shares = np.full((1, 1), np.nan, np.float32)
-        self.tint, self.alignment = CalmBox(), CalmBox()
-        self.tint.setAccessibleName(tr("Tint"))
-        self.alignment.setAccessibleName(tr("Alignment"))
-        for name, tint in OVERVIEW.items():
-            self.tint.addItem(tint.title, name)
-        for name, title in TITLES.items():
-            self.alignment.addItem(title, name)
+        self.tint = CalmBox(tr("Tint"), ((tint.title, name) for name, tint in OVERVIEW.items()))
+        self.alignment = CalmBox(tr("Alignment"), ((title, name) for name, title in TITLES.items()))
         for box in (self.tint, self.alignment):
             box.activated.connect(self.redraw)
         self.whole = QPushButton(tr("Show everything"))
@@ -71,22 +64,13 @@ class TokenOverviewPanel(Panel):
         self.text.setTabChangesFocus(True)
         self.text.setAccessibleName(tr("Text of the part that is shown"))
         self.empty = EmptyLabel(NONE_YET, margin=16)
-        self._stack = QStackedLayout(self)
-        self._stack.addWidget(self._build())
-        self._stack.addWidget(self.empty)
+        self._stack = stacked(self._build(), self.empty, on=self)
 
-    def _build(self) -> QWidget:
-        top = Wrap()
-        top.setContentsMargins(8, 6, 8, 4)
-        top.setSpacing(6)
-        for widget in (self.tint, self.alignment, self.whole, self.count):
-            top.addWidget(widget)
-        upper = QWidget()
+    def _build(self) -> QLayout:
+        top = Wrap(self.tint, self.alignment, self.whole, self.count, margins=(8, 6, 8, 4), spacing=6)
         below, said = (across(widget, margins=(8, 0, 8, 2)) for widget in (self.legend, self.assumption))
-        down((self.strips, 1), below, said, on=upper, margins=0, spacing=2)
-        whole = QWidget()
-        down(top, (divided((upper, 3), (self.text, 1), upright=True), 1), on=whole, margins=0, spacing=0)
-        return whole
+        upper = down((self.strips, 1), below, said, margins=0, spacing=2)
+        return down(top, (divided((upper, 3), (self.text, 1), upright=True), 1), margins=0, spacing=0)
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
@@ -107,8 +91,7 @@ class TokenOverviewPanel(Panel):
         self.strips.show_shares(self._shares, borders, tint.signed, view.theme, view.scale, self._selected(view))
         self._write()
         self.legend.show_scale(view.theme, view.scale, tint, limit, values is not None, hatched=False)
-        self.assumption.setText(view.step.assumption)
-        self.assumption.setVisible(bool(view.step.assumption))
+        self.assumption.tell(view.step.assumption)
         self.text.setFont(view.theme.font("mono", view.scale))
         self.whole.setEnabled(self.strips.enlarged)
         self.count.setText(

@@ -13,7 +13,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QDialogButtonBox
 
-from app.messages.message_line import MessageLine
+from app.messages.message import MessageLine
 from app.trainers.columns_dialog import MEANINGS, ColumnsDialog
 from app.trainers.recorded_run import RecordedRun
 from app.trainers.trainers import Trainers

@@ -10,8 +10,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.trainers.panel_rows import COMPLETIONS
 from app.trainers.panels.completions.panel import CompletionsPanel
-from app.trainers.panels.completions.prompts import BARS, MOST_BARS, PROMPTS, prompts_of, strip
-from app.trainers.panels.completions.rows import Filter, batch_of
+from app.trainers.panels.completions.rows import BARS, MOST_BARS, PROMPTS, Filter, batch_of, prompts_of, strip
 from tests.app.trainers.panels.test_completions import workspace_of
 from tests.core.trainers.sources import AGENT
 

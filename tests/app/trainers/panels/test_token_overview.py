@@ -17,7 +17,7 @@ from app.theme.tokens import LIGHT
 from app.token_grid.tints import OVERVIEW
 from app.trainers.panel_rows import TOKEN_OVERVIEW
 from app.trainers.panels.token_overview.panel import TITLES, TokenOverviewPanel
-from app.trainers.panels.token_overview.raster import aligned, binned, edges, offsets, picture
+from app.trainers.panels.token_overview.strips import aligned, binned, edges, offsets, picture
 from app.trainers.recorded_run import RecordedRun
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings

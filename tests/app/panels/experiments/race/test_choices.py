@@ -10,8 +10,8 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
+from app.boxes import Wrap
 from app.experiments.race.choices import PresetMenu
-from app.widgets.wrap import Wrap
 from grpo_core.experiments.race import SIX
 
 
@@ -36,7 +36,7 @@ def test_the_menu_stays_open_while_algorithms_are_chosen(qtbot: QtBot) -> None:
 def test_a_row_that_is_too_narrow_breaks(qtbot: QtBot) -> None:
     holder = QWidget()
     qtbot.addWidget(holder)
-    line = Wrap(holder)
+    line = Wrap(on=holder)
     line.setSpacing(8)
     line.setContentsMargins(0, 0, 0, 0)
     buttons = [QPushButton(text) for text in ("one", "two", "three")]
