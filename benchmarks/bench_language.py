@@ -23,10 +23,10 @@ import torch
 from benchmarks.table import measured
 from grpo_core.config import Model, Settings, language_settings
 from grpo_core.lm.engines import ENGINES, MakePolicy
+from grpo_core.lm.interface import NUMPY, TORCH
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.lm.model import Transformer
 from grpo_core.lm.numpy_engine.weights import parameters
-from grpo_core.lm.recorded_engine import NUMPY, TORCH
 from grpo_core.lm.vocabulary import STOP
 from grpo_core.metrics import metrics
 from grpo_core.record import Step

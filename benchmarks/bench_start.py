@@ -24,7 +24,7 @@ from pathlib import Path
 from benchmarks.table import measured
 from grpo_core.config import Settings
 from grpo_core.learners import learner
-from grpo_core.lm.recorded_engine import NUMPY, engine_of
+from grpo_core.lm.interface import NUMPY, engine_of
 from grpo_core.runs.run_file import RunWriter
 
 STARTS = 5

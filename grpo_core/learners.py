@@ -122,7 +122,7 @@ def origin(settings: Settings) -> Origin:
     if settings.is_language and settings.model.folder:
         return folder_models().origin(settings)
     if settings.is_language:
-        from grpo_core.lm.origin import origin as language_origin
+        from grpo_core.lm.rewards import origin as language_origin
 
         return language_origin(settings)
     return bandit_origin(settings)

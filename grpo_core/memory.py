@@ -1,14 +1,17 @@
 """Memory needed for training, itemised by model: weights, gradients, optimizer states, activations, keys and values.
 
 Most items follow from the parameter count; the two that depend on a model's shape (activations and the cache of keys
-and values) are estimates for a dense transformer and are marked as such. ``grpo_core.lm.ledger`` fills the same ledger
-from the tensors of a model that is actually being trained.
+and values) are estimates for a dense transformer and are marked as such. :func:`counted` fills the same ledger from the
+arrays of a model that is actually being trained.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from grpo_core.arrays import Array
 from grpo_core.config.fields import check, setting
 from grpo_core.text import plural, tr
 
@@ -27,8 +30,7 @@ class Training:
         tr("Parameters of the policy."),
         tr("Parameters"),
         symbol="N",
-        low=1e3,
-        high=1e12,
+        limits=(1e3, 1e12),
         usual=(1e8, 7e11),
         logarithmic=True,
     )
@@ -37,12 +39,11 @@ class Training:
         tr("Bytes of one weight: 4 in float32, 2 in bfloat16, 1 in int8, half a byte in 4 bits."),
         tr("Bytes per weight"),
         unit=tr("bytes"),
-        low=0.25,
-        high=8,
+        limits=(0.25, 8),
         usual=(0.5, 4),
     )
     gradient_bytes: float = setting(
-        2.0, tr("Bytes of one gradient."), tr("Bytes per gradient"), unit=tr("bytes"), low=1, high=8, usual=(2, 4)
+        2.0, tr("Bytes of one gradient."), tr("Bytes per gradient"), unit=tr("bytes"), limits=(1, 8), usual=(2, 4)
     )
     optimizer: str = setting(
         "adamw_mixed",
@@ -70,8 +71,7 @@ class Training:
         1.0,
         tr("Size of the reward model and of the critic, as a share of the policy."),
         tr("Size of the helpers"),
-        low=0.001,
-        high=10,
+        limits=(0.001, 10),
         usual=(0.1, 1),
         logarithmic=True,
     )
@@ -80,8 +80,7 @@ class Training:
         tr("Tokens in one forward and backward pass, padding included."),
         tr("Tokens per pass"),
         unit=tr("tokens"),
-        low=1,
-        high=10**8,
+        limits=(1, 10**8),
         usual=(512, 131072),
         logarithmic=True,
     )
@@ -93,8 +92,7 @@ class Training:
         tr("Completions generated at the same time."),
         tr("Completions at once"),
         symbol="G",
-        low=0,
-        high=10**6,
+        limits=(0, 10**6),
         usual=(1, 512),
         logarithmic=True,
     )
@@ -104,8 +102,7 @@ class Training:
         tr("Length"),
         symbol="L",
         unit=tr("tokens"),
-        low=1,
-        high=10**7,
+        limits=(1, 10**7),
         usual=(128, 32768),
         logarithmic=True,
     )
@@ -201,18 +198,36 @@ def compute(training: Training) -> dict[str, float]:
     return work
 
 
-def counted_block(model: str, part: str, *, size: int, numbers: int, kinds: set[str], tensors: int) -> Block:
-    """Return the block of the tensors of a model in training: ``size`` bytes, ``numbers`` of these ``kinds``."""
-    return Block(
-        model=model,
-        part=part,
-        bytes=float(size),
-        formula=plural(
-            "{numbers:,} numbers of {kinds} in {count:,} tensor",
-            "{numbers:,} numbers of {kinds} in {count:,} tensors",
-            tensors,
-        ).format(numbers=numbers, kinds=", ".join(sorted(kinds)), count=tensors),
-    )
+def counted(
+    weights: Sequence[Array], gradients: Sequence[Array], states: Sequence[Array], reference: Sequence[Array]
+) -> list[Block]:
+    """Return the blocks of the arrays of a model in training, of any library: the policy's weights, their gradients and
+    the optimizer's states, and the reference's weights.
+    """
+    parts = {
+        ("policy", "weights"): weights,
+        ("policy", "gradients"): gradients,
+        ("policy", "optimizer states"): states,
+        ("reference", "weights"): reference,
+    }
+    return [
+        Block(
+            model=model,
+            part=part,
+            bytes=float(sum(x.nbytes for x in arrays)),
+            formula=plural(
+                "{numbers:,} numbers of {kinds} in {count:,} tensor",
+                "{numbers:,} numbers of {kinds} in {count:,} tensors",
+                len(arrays),
+            ).format(
+                numbers=sum(math.prod(x.shape) for x in arrays),
+                kinds=", ".join(sorted({str(x.dtype).removeprefix("torch.") for x in arrays})),
+                count=len(arrays),
+            ),
+        )
+        for (model, part), arrays in parts.items()
+        if arrays
+    ]
 
 
 def _weights(model: str, parameters: float, training: Training) -> Block:

@@ -37,7 +37,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from grpo_core import kl as kl_estimators
 from grpo_core.arrays import Array, array_namespace, at_least_one, clamp, full, is_zero, numeric
@@ -79,28 +79,10 @@ class Terms:
     loss: Array
 
 
-def evaluate(
-    objective: Objective,
-    logp: Array,
-    old_logp: Array,
-    advantage: Array,
-    mask: Array | None,
-    *,
-    ref_logp: Array | None = None,
-    sampling_logp: Array | None = None,
-    gate: Array | None = None,
-    denominator: Array | float | None = None,
-    exact_kl: Array | None = None,
-    entropy: Array | None = None,
-    entropy_coefficient: Array | float | None = None,
-    entropy_weight: Array | None = None,
-) -> Terms:
-    """Compute the loss of one pass over a batch, with all intermediate values.
+class Given(TypedDict, total=False):
+    """Further inputs of the loss, None or left out if there are none.
 
-    Args:
-        logp, old_logp: log-probabilities of the sampled tokens now and under the old policy, (..., B, T).
-        advantage: (..., B), or (..., B, T) for one per token.
-        mask: boolean (..., B, T); values in padding, even NaN, have no effect. None if there is no padding.
+    Attributes:
         ref_logp: log-probabilities under the reference policy, (..., B, T).
         sampling_logp: log-probabilities under the sampling policy, if it differs from that of ``old_logp``,
             (..., B, T); used if ``importance_cap`` is set.
@@ -111,34 +93,44 @@ def evaluate(
         entropy_coefficient: scalar or (..., 1, 1); replaces ``entropy_bonus``, for trainers that adapt it.
         entropy_weight: W_H, a token's weight in the entropy bonus, (..., B, T); by default W, as in the rest of the
             loss. TRL's bonus is a mean over tokens, regardless of the normalisation of the loss.
+    """
+
+    ref_logp: Array | None
+    sampling_logp: Array | None
+    gate: Array | None
+    denominator: Array | float | None
+    exact_kl: Array | None
+    entropy: Array | None
+    entropy_coefficient: Array | float | None
+    entropy_weight: Array | None
+
+
+def evaluate(
+    objective: Objective, logp: Array, old_logp: Array, advantage: Array, mask: Array | None, **given: Unpack[Given]
+) -> Terms:
+    """Compute the loss of one pass over a batch, with all intermediate values.
+
+    Args:
+        logp, old_logp: log-probabilities of the sampled tokens now and under the old policy, (..., B, T).
+        advantage: (..., B), or (..., B, T) for one per token.
+        mask: boolean (..., B, T); values in padding, even NaN, have no effect. None if there is no padding.
+        given: further inputs, :class:`Given`.
 
     Raises:
         ShapeError: an argument does not fit ``logp``.
         SettingsError: the objective needs an argument that was not passed.
     """
-    check_batch(
-        logp,
-        old_logp,
-        advantage,
-        mask,
-        ref_logp,
-        gate,
-        denominator,
-        exact_kl,
-        entropy,
-        entropy_coefficient,
-        entropy_weight,
-        sampling_logp,
-    )
-    gate = applied_gate(objective, old_logp, sampling_logp, mask, gate)
-    batch, ref = _enter(objective, logp, old_logp, advantage, mask, ref_logp)
+    check_batch(logp, old_logp, advantage, mask, given)
+    gate = applied_gate(objective, old_logp, given.get("sampling_logp"), mask, given.get("gate"))
+    batch, ref = _enter(objective, logp, old_logp, advantage, mask, given.get("ref_logp"))
     algorithm = SURROGATES[objective.surrogate]
     surrogate = _gated(batch, algorithm.value(batch), gate)
-    kl = _kl(batch, ref, exact_kl)
+    kl = _kl(batch, ref, given.get("exact_kl"))
     token_loss = -surrogate
     if kl is not None and not objective.kl_in_reward and not is_zero(objective.beta):
         token_loss = numeric(objective.beta, kl) * kl + token_loss
-    bonus = objective.entropy_bonus if entropy_coefficient is None else entropy_coefficient
+    bonus, entropy, entropy_weight = given.get("entropy_coefficient"), given.get("entropy"), given.get("entropy_weight")
+    bonus = objective.entropy_bonus if bonus is None else bonus
     apart = None
     if not is_zero(bonus):
         if entropy is None:
@@ -148,7 +140,7 @@ def evaluate(
             token_loss = token_loss - rewarded
         else:
             apart = _real(batch, entropy_weight) * rewarded
-    weight = full(batch.logp.shape, _weight(batch, denominator), batch.logp)
+    weight = full(batch.logp.shape, _weight(batch, given.get("denominator")), batch.logp)
     losses = weight * token_loss if apart is None else weight * token_loss - apart
     return Terms(
         ratio=batch.ratio,
@@ -162,18 +154,7 @@ def evaluate(
 
 
 def gradient(
-    objective: Objective,
-    logp: Array,
-    old_logp: Array,
-    advantage: Array,
-    mask: Array | None,
-    *,
-    ref_logp: Array | None = None,
-    sampling_logp: Array | None = None,
-    gate: Array | None = None,
-    denominator: Array | float | None = None,
-    exact_kl: Array | None = None,
-    entropy: Array | None = None,
+    objective: Objective, logp: Array, old_logp: Array, advantage: Array, mask: Array | None, **given: Unpack[Given]
 ) -> Array:
     """Return d loss / d logp in closed form, (..., B, T). For the arguments see :func:`evaluate`.
 
@@ -182,33 +163,12 @@ def gradient(
     Raises:
         ShapeError, SettingsError: as in :func:`evaluate`.
     """
-    push, pull = gradient_parts(
-        objective,
-        logp,
-        old_logp,
-        advantage,
-        mask,
-        ref_logp=ref_logp,
-        sampling_logp=sampling_logp,
-        gate=gate,
-        denominator=denominator,
-        exact_kl=exact_kl,
-    )
+    push, pull = gradient_parts(objective, logp, old_logp, advantage, mask, **given)
     return push if pull is None else push + pull
 
 
 def gradient_parts(
-    objective: Objective,
-    logp: Array,
-    old_logp: Array,
-    advantage: Array,
-    mask: Array | None,
-    *,
-    ref_logp: Array | None = None,
-    sampling_logp: Array | None = None,
-    gate: Array | None = None,
-    denominator: Array | float | None = None,
-    exact_kl: Array | None = None,
+    objective: Objective, logp: Array, old_logp: Array, advantage: Array, mask: Array | None, **given: Unpack[Given]
 ) -> tuple[Array, Array | None]:
     """Return the two summands of :func:`gradient`: from the surrogate, and from the KL (None if the loss has no KL
     term).
@@ -216,10 +176,10 @@ def gradient_parts(
     Raises:
         ShapeError, SettingsError: as in :func:`evaluate`.
     """
-    check_batch(logp, old_logp, advantage, mask, ref_logp, gate, denominator, exact_kl, sampling_logp=sampling_logp)
-    gate = applied_gate(objective, old_logp, sampling_logp, mask, gate)
-    batch, ref = _enter(objective, logp, old_logp, advantage, mask, ref_logp)
-    weight = _weight(batch, denominator)
+    check_batch(logp, old_logp, advantage, mask, given)
+    gate = applied_gate(objective, old_logp, given.get("sampling_logp"), mask, given.get("gate"))
+    batch, ref = _enter(objective, logp, old_logp, advantage, mask, given.get("ref_logp"))
+    weight = _weight(batch, given.get("denominator"))
     push = _real(batch, SURROGATES[objective.surrogate].gradient(batch, _gated(batch, -weight, gate)))
     if objective.kl_in_reward or is_zero(objective.beta):
         return push, None
@@ -229,7 +189,7 @@ def gradient_parts(
         pull = kl_estimators.derivative(objective.kl, batch.logp, ref) * flow
         pull = pull * batch.ratio if objective.kl_importance else pull
     if objective.kl_importance:
-        through = batch.through_ratio(flow * _kl(batch, ref, exact_kl))
+        through = batch.through_ratio(flow * _kl(batch, ref, given.get("exact_kl")))
         pull = through if pull is None else pull + through
     return push, batch.xp.zeros_like(push) if pull is None else _real(batch, pull)
 

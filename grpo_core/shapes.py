@@ -1,7 +1,7 @@
 """Checks that the arrays of a call fit together. A wrong shape is an error that names the argument, never a silent
 broadcast.
 
-Results are cached by combination of shapes, so that a check costs one table lookup.
+Results for the loss and for rewards are cached by combination of shapes, so that a check costs one table lookup.
 """
 
 from __future__ import annotations
@@ -16,47 +16,32 @@ from grpo_core.text import tr
 
 Shape = tuple[int, ...]
 
+OF_TOKENS = ("ref_logp", "gate", "exact_kl", "entropy", "entropy_weight", "sampling_logp")
+OF_RUNS = ("denominator", "entropy_coefficient")
+"""Further arguments of the loss (:class:`grpo_core.objective.Given`): one number per token, or one per run."""
+_KNOWN = {*OF_TOKENS, *OF_RUNS}
 
-def check_batch(
-    logp: Array,
-    old_logp: Array,
-    advantage: Array,
-    mask: Array | None,
-    ref_logp: Array | None = None,
-    gate: Array | None = None,
-    denominator: Array | float | None = None,
-    exact_kl: Array | None = None,
-    entropy: Array | None = None,
-    entropy_coefficient: Array | float | None = None,
-    entropy_weight: Array | None = None,
-    sampling_logp: Array | None = None,
-) -> None:
-    """Check the arguments of the loss against the shape (..., B, T) of ``logp``.
+
+def check_batch(logp: Array, old_logp: Array, advantage: Array, mask: Array | None, given: Mapping[str, Any]) -> None:
+    """Check the arguments of the loss against the shape (..., B, T) of ``logp``. ``given`` are the further ones.
 
     Raises:
         ShapeError: an argument does not fit; the message names the first one.
+        TypeError: there is no such argument.
     """
-    frame = logp.shape
-    if (
+    if not given.keys() <= _KNOWN:
+        raise TypeError(f"the loss has no argument {', '.join(sorted(given.keys() - _KNOWN))}")
+    frame, ref_logp = logp.shape, given.get("ref_logp")
+    if (  # fast path: a bandit run calls this thousands of times a second
         advantage.shape == frame[:-1] != ()
         and old_logp.shape == frame
         and (mask is None or mask.shape == frame)
         and (ref_logp is None or ref_logp.shape == frame)
-        and gate is denominator is exact_kl is entropy is entropy_coefficient is entropy_weight is sampling_logp is None
+        and not [name for name, x in given.items() if x is not None and name != "ref_logp"]
     ):
-        return  # fast path: a bandit run calls this thousands of times a second
-    of_tokens = {
-        "old_logp": old_logp,
-        "mask": mask,
-        "ref_logp": ref_logp,
-        "gate": gate,
-        "exact_kl": exact_kl,
-        "entropy": entropy,
-        "entropy_weight": entropy_weight,
-        "sampling_logp": sampling_logp,
-    }
-    of_runs = {"denominator": denominator, "entropy_coefficient": entropy_coefficient}
-    _batch(frame, advantage.shape, _shapes(of_tokens), _shapes(of_runs))
+        return
+    of_tokens = {"old_logp": old_logp, "mask": mask, **{name: given.get(name) for name in OF_TOKENS}}
+    _batch(frame, advantage.shape, _shapes(of_tokens), _shapes({name: given.get(name) for name in OF_RUNS}))
 
 
 def check_rewards(rewards: Array, baseline: Array | None = None, kl: Array | None = None) -> None:
@@ -86,7 +71,9 @@ def check_values(rewards: Array, values: Array, mask: Array) -> None:
     Raises:
         ShapeError: an argument does not fit; the message names the first one.
     """
-    _values(values.shape, rewards.shape, mask.shape)
+    _deep_enough("values", values.shape, tr("(..., B, T), one per token"))
+    _like("rewards", rewards.shape, values.shape)
+    _like("mask", mask.shape, values.shape)
 
 
 @lru_cache(maxsize=1024)
@@ -117,13 +104,6 @@ def _rewards(rewards: Shape, baseline: Shape | None, kl: Shape | None) -> None:
             rewards=_written(rewards)
         )
         raise ShapeError("baseline", baseline, wanted)
-
-
-@lru_cache(maxsize=1024)
-def _values(values: Shape, rewards: Shape, mask: Shape) -> None:
-    _deep_enough("values", values, tr("(..., B, T), one per token"))
-    _like("rewards", rewards, values)
-    _like("mask", mask, values)
 
 
 def _deep_enough(name: str, shape: Shape, wanted: str) -> None:

@@ -30,11 +30,11 @@ FLOORS = (
         "progress",
         "versions",
     ),
-    ("child", "config", "assignments", "update_time", "typeset", "expression", "formula_term", "shapes"),
+    ("child", "config", "assignments", "update_time", "typeset", "expression", "shapes"),
     ("kl", "levels", "reductions", "baselines", "deviations"),
     ("advantages", "surrogates", "record"),
     ("objective",),
-    ("recompute", "acting", "stacking"),
+    ("recompute", "acting"),
     ("bandit",),
     ("premises",),
     ("claims",),
@@ -45,7 +45,6 @@ FLOORS = (
         "memory",
         "snapshot_file",
         "leading",
-        "assumed",
     ),
     ("lm", "evaluated_step"),
     ("experiments",),
@@ -115,11 +114,9 @@ LIGHT = tuple(
     for name in (
         "vocabulary", "problems", "pattern_process", "patterns", "final_answer", "prompt_rows", "prompt_file",
         "kept_prompts", "rewards",
-        "origin", "recorded_answers", "word_tasks", "interface", "packing", "passes", "sampling",
-        "batches", "calculator", "characters", "checkpoint_file", "recorded_engine",
-        "numpy_engine.optimizer", "numpy_engine.numpy_policy",
-        "numpy_engine.sampler", "numpy_engine.tables",
-        "numpy_engine.threads", "numpy_engine.transformer", "numpy_engine.weights",
+        "recorded_answers", "word_tasks", "interface", "packing", "passes", "sampling",
+        "batches", "calculator", "characters", "checkpoint_file",
+        "numpy_engine.numpy_policy", "numpy_engine.sampler", "numpy_engine.transformer", "numpy_engine.weights",
     )
 )  # fmt: skip # table, one row per line
 LIGHT += tuple(
@@ -127,7 +124,6 @@ LIGHT += tuple(
     for name in (
         "adapter_files",
         "folder",
-        "generation",
         "memory",
         "reading",
         "refusal",

@@ -12,8 +12,8 @@ import sys
 
 from grpo_core.config import language_settings
 from grpo_core.learners import learner
-from grpo_core.lm.origin import origin
 from grpo_core.lm.recorded_answers import ANSWERS, LONGEST, digest
+from grpo_core.lm.rewards import origin
 from grpo_core.shipped import resource
 from grpo_core.texts import tokens_text
 

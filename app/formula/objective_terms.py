@@ -16,7 +16,7 @@ from app.formula.plain import plain_text
 from grpo_core.baselines import BASELINES
 from grpo_core.config import Objective
 from grpo_core.deviations import DEVIATIONS
-from grpo_core.formula_term import Term, joint
+from grpo_core.expression import Term, joint
 from grpo_core.levels import LEVELS
 from grpo_core.reductions import REDUCTIONS
 from grpo_core.surrogates import SURROGATES, Ratio

@@ -11,7 +11,7 @@ from app.formula.render import Picture, picture
 from app.theme.labels import plain_tip
 from app.theme.painting import CENTRE, frame, painter_of, write
 from app.theme.tokens import LIGHT, Theme
-from grpo_core.formula_term import Term
+from grpo_core.expression import Term
 
 SPACE = "−0.000"
 """String whose width is always reserved below a term, so that nothing moves when digits change."""

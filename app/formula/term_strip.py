@@ -14,7 +14,7 @@ from app.formula.render import shipped_drawings
 from app.formula.term_button import TermButton
 from app.theme.painting import CENTRE, painter_of, write
 from app.theme.tokens import LIGHT, Theme
-from grpo_core.formula_term import Term
+from grpo_core.expression import Term
 from grpo_core.text import tr
 
 PIXELS = 18.0

@@ -54,8 +54,7 @@ def _length(tempo: Tempo, title: str, whose: str) -> Any:
         tr("A run of {whose} pauses after this many more updates; leave it empty for no limit.").format(whose=whose),
         title,
         unit=tr("updates"),
-        low=1,
-        high=10**9,
+        limits=(1, 10**9),
         usual=(1, 1000),
         optional=True,
     )
@@ -76,12 +75,7 @@ class Preferences:
         choices=("system", "light", "dark", "projector", "contrast"),
     )
     scale: float = setting(
-        1.0,
-        tr("Size of everything in the window."),
-        tr("Scale"),
-        low=0.8,
-        high=2.5,
-        usual=(0.8, 2.5),
+        1.0, tr("Size of everything in the window."), tr("Scale"), limits=(0.8, 2.5), usual=(0.8, 2.5)
     )
     reduced_motion: bool = setting(False, tr("Changes appear at once, without animation."), tr("Reduced motion"))
     speed: float | None = _speed(BANDIT, tr("Speed"), tr("a bandit"))
@@ -89,23 +83,21 @@ class Preferences:
     language_speed: float | None = _speed(LANGUAGE, tr("Speed of language models"), tr("a language model"))
     language_run_length: int | None = _length(LANGUAGE, tr("Run length of language models"), tr("a language model"))
     size_limit: float = setting(
-        2.0, tr("A run pauses when its file reaches this size."), tr("Size limit"), unit="GB", low=0.01, high=10_000
+        2.0, tr("A run pauses when its file reaches this size."), tr("Size limit"), unit="GB", limits=(0.01, 10_000)
     )
     kept_runs: int = setting(
         20,
         tr("Number of unsaved runs to keep before the program offers to delete some."),
         tr("Kept runs"),
         unit=tr("runs"),
-        low=1,
-        high=100_000,
+        limits=(1, 100_000),
     )
     kept_size: float = setting(
         5.0,
         tr("Total size of unsaved runs to keep before the program offers to delete some."),
         tr("Kept size"),
         unit="GB",
-        low=0.01,
-        high=10_000,
+        limits=(0.01, 10_000),
     )
     language: str = ""
     on_cluster: bool = False

@@ -12,13 +12,13 @@ import numpy as np
 
 from app.workspace.cursor import Stage
 from app.workspace.prepared import Prepared
-from grpo_core.assumed import assumption
 from grpo_core.config import Objective, Settings
 from grpo_core.explain import Numbers
 from grpo_core.metrics import at_start
 from grpo_core.objective import Terms
 from grpo_core.reasons import Reason, reason_for
 from grpo_core.record import Origin, Step
+from grpo_core.texts import assumption
 
 T = TypeVar("T")
 MOST_TOKENS = 4_000_000

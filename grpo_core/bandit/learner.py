@@ -14,8 +14,7 @@ from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.gradient import needs_distributions
 from grpo_core.bandit.layout import gather, prompt_of, runs_last
 from grpo_core.bandit.optimizer import Moments
-from grpo_core.bandit.sampling import Batch
-from grpo_core.bandit.simulate import State, Update, start, update
+from grpo_core.bandit.simulate import Batch, State, Update, start, update
 from grpo_core.bandit.streams import Streams
 from grpo_core.bandit.tabular_policy import Completions
 from grpo_core.bandit.tasks import Task, task

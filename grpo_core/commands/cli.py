@@ -22,9 +22,9 @@ from grpo_core.commands.command_line import (
 from grpo_core.commands.experiment_commands import add_commands as add_experiments
 from grpo_core.commands.export_command import add_command as add_export
 from grpo_core.commands.inspect_command import add_commands as add_inspecting
-from grpo_core.commands.pretrain_command import add_command as add_pretrain
+from grpo_core.commands.inspect_command import add_verifying
 from grpo_core.commands.train_command import add_commands as add_training
-from grpo_core.commands.verify_command import add_commands as add_verify
+from grpo_core.commands.train_command import add_pretrain
 from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.host.other_python import run_command
 
@@ -106,7 +106,7 @@ def _add_own_commands(commands: Any) -> None:
     add_pretrain(add)
     add_experiments(add)
     add_export(add)
-    add_verify(add)
+    add_verifying(add)
 
 
 def _interruptible_command(commands: Any, name: str, help: str, run: Run) -> argparse.ArgumentParser:

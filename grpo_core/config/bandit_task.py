@@ -32,9 +32,9 @@ class BanditTask:
         live=False,
     )
     actions: int = setting(
-        10, tr("Number of actions."), tr("Actions"), symbol="A", low=2, high=64, usual=(2, 20), live=False
+        10, tr("Number of actions."), tr("Actions"), symbol="A", limits=(2, 64), usual=(2, 20), live=False
     )
-    peak: float = setting(7.0, tr("Action with the highest reward."), tr("Peak at"), low=1, high=64, usual=(1, 10))
+    peak: float = setting(7.0, tr("Action with the highest reward."), tr("Peak at"), limits=(1, 64), usual=(1, 10))
     half_width: float = variant(
         5.0,
         tr("Distance from a peak at which its reward has fallen to 0."),
@@ -47,23 +47,20 @@ class BanditTask:
         (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0),
         tr("Reward of each action of the custom landscape, one number per action."),
         tr("Custom rewards"),
-        low=-1e9,
-        high=1e9,
+        limits=(-1e9, 1e9),
     )
     levels: tuple[float, ...] = variant(
         (0.0,),
         tr("One number per prompt: a constant added to every reward of that prompt."),
         tr("Prompts' levels"),
-        low=-1e9,
-        high=1e9,
+        limits=(-1e9, 1e9),
         live=False,
     )
     bias_action: int = variant(
         1,
         tr("Action that the starting policy leans towards."),
         tr("Bias towards"),
-        low=1,
-        high=64,
+        limits=(1, 64),
         usual=(1, 10),
         live=False,
     )
@@ -71,8 +68,7 @@ class BanditTask:
         0.0,
         tr("Added to that action's logit at the start."),
         tr("Starting bias"),
-        low=-50,
-        high=50,
+        limits=(-50, 50),
         usual=(0, 5),
         live=False,
     )
@@ -80,8 +76,7 @@ class BanditTask:
         8,
         tr("Maximum length of a completion of the length toy, and number of decisions in the chain."),
         tr("Longest completion"),
-        low=1,
-        high=256,
+        limits=(1, 256),
         usual=(1, 32),
         live=False,
     )
@@ -90,8 +85,7 @@ class BanditTask:
         None,
         tr("Action of the chain for which a faulty checker of steps pays at every decision, right or wrong."),
         tr("Faulty check pays for"),
-        low=1,
-        high=64,
+        limits=(1, 64),
         usual=(1, 10),
         optional=True,
     )
@@ -99,8 +93,7 @@ class BanditTask:
         1.0,
         tr("What the faulty checker pays for that action; a right decision is paid 1."),
         tr("Faulty check pays"),
-        low=-1e9,
-        high=1e9,
+        limits=(-1e9, 1e9),
         usual=(0, 2),
     )
 

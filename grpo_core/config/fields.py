@@ -103,9 +103,11 @@ _ALLOWED = {
 
 
 def setting(default: Any, help: str, title: str, **about: Any) -> Any:
-    """Return a dataclass field with its :class:`About`. ``choices`` can be a dict from each word to its title, and
-    ``above`` is a lower bound that is itself not allowed.
+    """Return a dataclass field with its :class:`About`. ``choices`` can be a dict from each word to its title,
+    ``limits`` are its bounds ``low`` and ``high``, and ``above`` is a lower bound that is itself not allowed.
     """
+    if "limits" in about:
+        about["low"], about["high"] = about.pop("limits")
     if "above" in about:
         about |= {"low": about["above"], "above": True}
     if isinstance(about.get("choices"), dict):

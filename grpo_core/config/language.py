@@ -116,7 +116,7 @@ def _words(c: Completion) -> float:
 
 def weight(reward: Reward, default: float, help: str, title: str, **about: Any) -> Any:
     """Return the setting of the weight of a part of the reward, by default from −100 to 100."""
-    field = setting(default, help, title, low=-100, high=100, **about)
+    field = setting(default, help, title, limits=(-100, 100), **about)
     return dataclasses.field(default=default, metadata={**field.metadata, "reward": reward})
 
 
@@ -146,15 +146,14 @@ class LanguageTask:
         choices=("mixed", "easy", "sweet_spot", "hard", "hopeless"),
     )
     prompts: int = setting(
-        8, tr("Number of prompts in an update."), tr("Prompts"), symbol="P", low=1, high=256, usual=(1, 32)
+        8, tr("Number of prompts in an update."), tr("Prompts"), symbol="P", limits=(1, 256), usual=(1, 32)
     )
     max_tokens: int = setting(
         24,
         tr("Maximum length of a completion, including its end sign; a longer one is cut off and scored as it is."),
         tr("Longest completion"),
         unit=tr("tokens"),
-        low=1,
-        high=2000,
+        limits=(1, 2000),
         usual=(8, 48),
         live=False,
     )
@@ -217,8 +216,7 @@ class LanguageTask:
         3,
         tr("Maximum number of calls that the calculator answers; one more ends the completion."),
         tr("Calls at most"),
-        low=0,
-        high=100,
+        limits=(0, 100),
         usual=(1, 5),
         since="0.3.0",
     )
@@ -279,16 +277,14 @@ class LanguageTask:
         tr("Number of updates between measurements on prompts that are never trained on."),
         tr("Measure accuracy every"),
         unit=tr("updates"),
-        low=1,
-        high=100_000,
+        limits=(1, 100_000),
         usual=(1, 50),
     )
     held_out: int = detail(
         128,
         tr("Number of prompts that are never trained on and measure accuracy."),
         tr("Held-out prompts"),
-        low=1,
-        high=10_000,
+        limits=(1, 10_000),
         usual=(16, 512),
         live=False,
     )
@@ -382,8 +378,7 @@ class Model:
         tr("Trains a low-rank adapter of this rank on the attention (LoRA, arXiv:2106.09685); 0 trains every weight."),
         tr("Adapter rank"),
         symbol="r",
-        low=0,
-        high=1024,
+        limits=(0, 1024),
         usual=(0, 64),
         live=False,
         since="0.2.0",
@@ -405,8 +400,7 @@ class Model:
             "the same sum."
         ),
         tr("Completions at once"),
-        low=1,
-        high=4096,
+        limits=(1, 4096),
         usual=(1, 64),
         since="0.2.0",
     )
@@ -416,14 +410,13 @@ class Model:
         tr("Gradient checkpointing"),
         since="0.2.0",
     )
-    layers: int = detail(2, tr("Transformer blocks."), tr("Layers"), low=1, high=48, usual=(1, 8), live=False)
+    layers: int = detail(2, tr("Transformer blocks."), tr("Layers"), limits=(1, 48), usual=(1, 8), live=False)
     width: int = detail(
         64,
         tr("How many numbers the state of a token has."),
         tr("Width"),
         symbol="d",
-        low=8,
-        high=4096,
+        limits=(8, 4096),
         usual=(32, 512),
         live=False,
     )
@@ -431,8 +424,7 @@ class Model:
         4,
         tr("Number of attention heads in a block; they share the width."),
         tr("Heads"),
-        low=1,
-        high=64,
+        limits=(1, 64),
         usual=(1, 16),
         live=False,
     )
@@ -441,8 +433,7 @@ class Model:
         tr("Maximum length of a prompt and its completion together."),
         tr("Context", "length"),
         unit=tr("tokens"),
-        low=8,
-        high=4096,
+        limits=(8, 4096),
         usual=(32, 256),
         live=False,
     )
@@ -471,8 +462,7 @@ class Model:
         1,
         tr("Number of CPU threads; one leaves the other cores to the window and is fastest for the default size."),
         tr("Threads"),
-        low=1,
-        high=256,
+        limits=(1, 256),
         usual=(1, 8),
         live=False,
     )
@@ -489,8 +479,7 @@ class Model:
         ),
         tr("Snapshot every"),
         unit=tr("updates"),
-        low=1,
-        high=100_000,
+        limits=(1, 100_000),
         usual=(1, 100),
     )
 

@@ -74,8 +74,7 @@ class Objective:
         tr("Added to the divisor of the reward, so that nearly equal rewards are not blown up."),
         tr("Std epsilon"),
         symbol="δ",
-        low=0,
-        high=1,
+        limits=(0, 1),
         usual=(1e-9, 1e-2),
         logarithmic=True,
     )
@@ -111,8 +110,7 @@ class Objective:
         ),
         tr("Clip range, low"),
         symbol="ε",
-        low=0,
-        high=1e6,
+        limits=(0, 1e6),
         usual=(0, 1),
     )
     clip_high: float = detail(
@@ -123,8 +121,7 @@ class Objective:
         ),
         tr("Clip range, high"),
         symbol="ε⁺",
-        low=0,
-        high=1e6,
+        limits=(0, 1e6),
         usual=(0, 1),
     )
     dual_clip: float | None = detail(
@@ -209,24 +206,22 @@ class Objective:
         tr("Exponent in VESPO's weight for A ≥ 0."),
         tr("VESPO k, A ≥ 0"),
         symbol="k⁺",
-        low=0,
-        high=100,
+        limits=(0, 100),
         usual=(0, 5),
     )
     vespo_lambda_pos: float = setting(
-        3.0, tr("Decay in VESPO's weight for A ≥ 0."), tr("VESPO λ, A ≥ 0"), symbol="λ⁺", low=0, high=100, usual=(0, 5)
+        3.0, tr("Decay in VESPO's weight for A ≥ 0."), tr("VESPO λ, A ≥ 0"), symbol="λ⁺", limits=(0, 100), usual=(0, 5)
     )
     vespo_k_neg: float = setting(
         3.0,
         tr("Exponent in VESPO's weight for A < 0."),
         tr("VESPO k, A < 0"),
         symbol="k⁻",
-        low=0,
-        high=100,
+        limits=(0, 100),
         usual=(0, 5),
     )
     vespo_lambda_neg: float = setting(
-        2.0, tr("Decay in VESPO's weight for A < 0."), tr("VESPO λ, A < 0"), symbol="λ⁻", low=0, high=100, usual=(0, 5)
+        2.0, tr("Decay in VESPO's weight for A < 0."), tr("VESPO λ, A < 0"), symbol="λ⁻", limits=(0, 100), usual=(0, 5)
     )
     beta: float = setting(
         0.04,
@@ -234,8 +229,7 @@ class Objective:
         tr("KL weight"),
         section=tr("KL and entropy"),
         symbol="β",
-        low=0,
-        high=1e3,
+        limits=(0, 1e3),
         usual=(0, 1),
     )
     kl: str = setting(
@@ -266,8 +260,7 @@ class Objective:
         0.0,
         tr("Weight of the policy's entropy in the objective."),
         tr("Entropy bonus"),
-        low=0,
-        high=1e3,
+        limits=(0, 1e3),
         usual=(0, 0.1),
     )
     reduction: str = detail(
@@ -290,8 +283,7 @@ class Objective:
         tr("The number of tokens by which the reduction “constant” divides (Dr. GRPO)."),
         tr("Constant length"),
         symbol="L",
-        low=1,
-        high=1e9,
+        limits=(1, 1e9),
         usual=(1, 4096),
         optional=True,
     )

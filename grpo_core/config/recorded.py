@@ -33,8 +33,7 @@ class RecordedTask:
         tr("The trainer's limit on a completion."),
         tr("Longest completion"),
         unit=tr("tokens"),
-        low=1,
-        high=10**9,
+        limits=(1, 10**9),
         optional=True,
     )
     trainer_settings: str = fact("", tr("The trainer's own settings, as JSON."), tr("The trainer's settings"))

@@ -31,7 +31,7 @@ class Settings:
     task: BanditTask | LanguageTask | RecordedTask = field(default_factory=BanditTask)
     model: Model = field(default_factory=Model)
     seed: int = setting(
-        7, tr("Seed of all random numbers of the run."), tr("Seed"), low=0, high=2**63 - 1, usual=(0, 100), live=False
+        7, tr("Seed of all random numbers of the run."), tr("Seed"), limits=(0, 2**63 - 1), usual=(0, 100), live=False
     )
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ class Learner:
     """Settings of batch sampling and of the passes over a batch."""
 
     group_size: int = setting(
-        8, tr("Completions sampled for each prompt."), tr("Group size"), symbol="G", low=1, high=4096, usual=(1, 64)
+        8, tr("Completions sampled for each prompt."), tr("Group size"), symbol="G", limits=(1, 4096), usual=(1, 64)
     )
     mu: int = setting(
         4,
@@ -23,8 +23,7 @@ class Learner:
         ),
         tr("Passes"),
         symbol="μ",
-        low=1,
-        high=64,
+        limits=(1, 64),
         usual=(1, 16),
     )
     temperature: float = setting(
@@ -32,8 +31,7 @@ class Learner:
         tr("Divides the logits, both in sampling and in scoring; above 1 samples spread, below 1 they concentrate."),
         tr("Temperature"),
         symbol="T",
-        low=0.01,
-        high=100,
+        limits=(0.01, 100),
         usual=(0.1, 4),
         logarithmic=True,
     )
@@ -44,8 +42,7 @@ class Learner:
             "sampler and trainer run in parallel; with 0 the current policy samples."
         ),
         tr("Staleness"),
-        low=0,
-        high=64,
+        limits=(0, 64),
         usual=(0, 16),
     )
     resample_dead: bool = detail(
@@ -62,19 +59,17 @@ class Learner:
         0.1,
         tr("Step size of the critic's updates."),
         tr("Critic rate"),
-        low=0,
-        high=10,
+        limits=(0, 10),
         usual=(0.001, 1),
         logarithmic=True,
     )
-    gamma: float = setting(1.0, tr("Discount from one token to the next."), tr("Discount"), symbol="γ", low=0, high=1)
+    gamma: float = setting(1.0, tr("Discount from one token to the next."), tr("Discount"), symbol="γ", limits=(0, 1))
     lam: float = setting(
         0.95,
         tr("How far the critic's estimate looks ahead: with 0 one token, with 1 to the end (GAE)."),
         "GAE",
         symbol="λ",
-        low=0,
-        high=1,
+        limits=(0, 1),
     )
 
     def __post_init__(self) -> None:
@@ -93,8 +88,7 @@ class Optimizer:
         tr("Scales every step: plain gradient descent subtracts this many times the gradient."),
         tr("Learning rate"),
         symbol="α",
-        low=0,
-        high=1e3,
+        limits=(0, 1e3),
         usual=(1e-5, 10),
         logarithmic=True,
     )
@@ -103,8 +97,7 @@ class Optimizer:
         tr("How long Adam remembers the gradient."),
         tr("Adam β₁"),
         symbol="β₁",
-        low=0,
-        high=0.999999,
+        limits=(0, 0.999999),
         usual=(0, 0.99),
     )
     adam_beta2: float = detail(
@@ -112,8 +105,7 @@ class Optimizer:
         tr("How long Adam remembers its square."),
         tr("Adam β₂"),
         symbol="β₂",
-        low=0,
-        high=0.999999,
+        limits=(0, 0.999999),
         usual=(0.9, 0.9999),
     )
     adam_epsilon: float = detail(
@@ -125,8 +117,7 @@ class Optimizer:
         tr("Shrinks every parameter by this share of the learning rate at each step (AdamW, arXiv:1711.05101)."),
         tr("Weight decay"),
         symbol="λ",
-        low=0,
-        high=1e3,
+        limits=(0, 1e3),
         usual=(0, 0.1),
     )
     max_grad_norm: float | None = detail(

@@ -10,8 +10,7 @@ import numpy as np
 from grpo_core import kl
 from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.layout import gather, keep_freed_memory, places
-from grpo_core.bandit.sampling import Batch
-from grpo_core.bandit.simulate import never, updates
+from grpo_core.bandit.simulate import Batch, never, updates
 from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError

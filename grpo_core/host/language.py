@@ -80,7 +80,7 @@ def devices(settings: Settings, resume: Step | None) -> tuple[str, ...]:
     takes seconds.
     """
     from grpo_core.lm.engines import chosen_engine, torch_is_there
-    from grpo_core.lm.recorded_engine import TORCH
+    from grpo_core.lm.interface import TORCH
 
     if torch_is_there() if settings.model.folder else chosen_engine(settings, resume) == TORCH:
         from grpo_core.lm import checkpoint

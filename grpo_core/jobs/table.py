@@ -57,22 +57,13 @@ def ledger(*, poll: Poll) -> Iterator[dict[str, object]]:
     CPU.
     """
     from grpo_core.lm.engines import ENGINES, torch_is_there
+    from grpo_core.lm.interface import NUMPY, TORCH
     from grpo_core.lm.learner import LanguageLearner
-    from grpo_core.lm.recorded_engine import NUMPY, TORCH
 
     engine = TORCH if torch_is_there() else NUMPY
     learner = LanguageLearner(language_settings(), cancelled=given_up(poll), make_policy=ENGINES[engine])
     next(learner)
-    if engine == NUMPY:
-        yield {"blocks": learner.policy.counted(), "held": None, "allocated": None}
-        return
-    from grpo_core.lm import ledger as counting
-
-    yield {
-        "blocks": list(counting.counted(learner.policy)),
-        "held": counting.held(),
-        "allocated": counting.allocated(learner.policy),
-    }
+    yield learner.policy.ledger()
 
 
 def queued(folder: str, *, poll: Poll) -> Iterator[object]:

@@ -14,8 +14,6 @@ from grpo_core.errors import GrpoError, NonFiniteError
 from grpo_core.lm import rewards
 from grpo_core.lm.engines import ENGINES, chosen_engine
 from grpo_core.lm.learner import LanguageLearner, PolicyLearner
-from grpo_core.lm.passes import array_of
-from grpo_core.lm.vocabulary import STOP, decode, encode
 from grpo_core.questions import Answer, AnyAnswer, Question, Replay, Replayed, not_finite
 from grpo_core.record import ARRAYS, Step
 from grpo_core.text import plural, tr
@@ -58,9 +56,7 @@ class Answering:
             engine = ENGINES[chosen_engine(start, step)]
             self._copy = LanguageLearner(start, history=history, cancelled=cancelled, make_policy=engine)
             self._at = at
-        if isinstance(question, Replay):
-            return replayed(self._copy, question, step)
-        return scored(self._copy, question, step)
+        return answered(self._copy, question, step, self._copy.policy.text)
 
 
 def replayed(learner: PolicyLearner[Any], question: Replay, step: Step) -> Replayed:
@@ -82,18 +78,37 @@ def replayed(learner: PolicyLearner[Any], question: Replay, step: Step) -> Repla
     )
 
 
-def asked(question: Question, step: Step, encoded: Callable[[str], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the tokens of a question's prompt, (1, T_prompt), −1 in padding, and of its completion, (L,).
+def answered(
+    learner: PolicyLearner[Any], question: Question | Replay, step: Step, prompt_text: Callable[[np.ndarray], str]
+) -> Answer | Replayed:
+    """Answer a question about ``step``, in whose state before it ``learner`` is and stays.
 
     Args:
-        encoded: maps text to its tokens, including the end-of-sequence token.
+        prompt_text: maps the tokens of a prompt (T_prompt,), −1 in padding, to its text.
 
     Raises:
-        GrpoError: the update has no such prompt, or the completion is longer than the run allows.
+        GrpoError: the question cannot be answered; the message says why.
+    """
+    return (
+        replayed(learner, question, step)
+        if isinstance(question, Replay)
+        else scored(learner, question, step, prompt_text)
+    )
+
+
+def scored(
+    learner: PolicyLearner[Any], question: Question, step: Step, prompt_text: Callable[[np.ndarray], str]
+) -> Answer:
+    """Score a completion under the policy of ``learner`` and under its reference.
+
+    Raises:
+        GrpoError: the update has no such prompt, or the completion is empty, longer than the run allows, or contains a
+            character that the model does not know.
     """
     if step.prompt_tokens is None or not 0 <= question.group < len(step.prompt_tokens):
         raise GrpoError(tr("Update {step} has no prompt {group}.").format(step=step.step, group=question.group + 1))
-    tokens, longest = encoded(question.completion), step.settings.language.max_tokens
+    settings, policy, prompt = step.settings, learner.policy, step.prompt_tokens[question.group]
+    tokens, longest = policy.completion(question.completion), settings.language.max_tokens
     if len(tokens) > longest:
         raise GrpoError(
             plural(
@@ -104,33 +119,13 @@ def asked(question: Question, step: Step, encoded: Callable[[str], np.ndarray]) 
                 len(tokens),
             ).format(completion=question.completion[:40], count=len(tokens), longest=longest)
         )
-    return step.prompt_tokens[question.group][None], tokens
-
-
-def unpolled(done: int, total: int) -> None:
-    """Do nothing: the poll for scoring a single completion, which is too short to interrupt."""
-
-
-def scored(learner: LanguageLearner, question: Question, step: Step) -> Answer:
-    """Score a completion under the policy of ``learner`` and under its reference.
-
-    Raises:
-        GrpoError: the completion is empty or too long, or contains a character that the model does not know.
-    """
-    settings = step.settings
-    prompt_tokens, tokens = asked(question, step, lambda text: np.array([*encode(text), STOP]))
-    text = decode([*prompt_tokens[0], -1])
-    source = rewards.PromptSource(settings.language, settings.model.context)
-    parts = np.array(rewards.parts(settings.language, source.prompt(text), question.completion))
-    policy = learner.policy
-    batch = policy.batch(prompt_tokens, tokens[None], np.ones((1, len(tokens)), dtype=bool))
-    now = policy.score(batch, settings.learner.temperature, unpolled)
-    reference = policy.score_reference(batch, settings.learner.temperature, unpolled)
+    source = rewards.PromptSource(settings.language, settings.model.longest_text)
+    asked = source.prompt(prompt_text(prompt))
+    parts = np.array(rewards.parts(settings.language, asked, question.completion, len(tokens)))
+    batch = policy.batch(prompt[None], tokens[None], np.ones((1, len(tokens)), dtype=bool))
     return Answer(
         tokens=tokens,
-        logp=array_of(now.logp)[0],
-        ref_logp=array_of(reference.logp)[0],
-        dist_logp=array_of(now.dist_logp),
         reward=float(rewards.rewards(settings.language, parts[None])[0]),
         parts=parts,
+        **policy.answer(batch, settings),
     )

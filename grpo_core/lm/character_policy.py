@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+from typing import Any
+
 import numpy as np
 import torch
+from torch import Tensor
 
 from grpo_core.config import Settings
 from grpo_core.config.language import SLOW_BFLOAT16
@@ -11,11 +15,11 @@ from grpo_core.errors import SettingsError
 from grpo_core.lm.characters import Characters
 from grpo_core.lm.checkpoint import device_named, started
 from grpo_core.lm.interface import SamplingRequest, Scores, Table
-from grpo_core.lm.model import Transformer
+from grpo_core.lm.model import Layout, Transformer, layout, score
 from grpo_core.lm.passes import Loss
 from grpo_core.lm.sampler import sample
-from grpo_core.lm.scoring import Layout, layout, score
 from grpo_core.lm.trained_weights import Kept, TrainedWeights
+from grpo_core.memory import counted
 
 
 class CharacterPolicy(TrainedWeights, Characters):
@@ -55,3 +59,23 @@ class CharacterPolicy(TrainedWeights, Characters):
 
     def kept_for(self, settings: Settings) -> Kept:
         return self.kept()
+
+    def ledger(self) -> dict[str, Any]:
+        """Gradients exist only while an update is computed, one number per weight, as large as the weights."""
+        weights, on_gpu = [*self.model.parameters()], self.device.type == "cuda"
+        return {
+            "blocks": counted(weights, weights, self.optimizer_states, [*self.reference.parameters()]),
+            "held": held(),
+            "allocated": torch.cuda.memory_allocated(self.device) if on_gpu else None,
+        }
+
+
+def held() -> int:
+    """Return the size in bytes of the storage of all tensors that Python can reach in this process, counting shared
+    storage once.
+
+    This is independent of the ledger and serves to verify it where torch does not count allocations.
+    """
+    tensors = (thing for thing in gc.get_objects() if issubclass(type(thing), Tensor))
+    storages = {x.untyped_storage().data_ptr(): x.untyped_storage().nbytes() for x in tensors}
+    return sum(storages.values())

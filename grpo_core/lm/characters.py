@@ -16,7 +16,7 @@ from grpo_core.lm.interface import Drafts, Passes, Poll, Scores
 from grpo_core.lm.packing import PackedTokens
 from grpo_core.lm.passes import Loss, array_of, learn_values, require_finite, values_of
 from grpo_core.lm.problems import Prompt
-from grpo_core.lm.vocabulary import decode, encode, padded
+from grpo_core.lm.vocabulary import STOP, decode, encode, padded
 from grpo_core.record import Step
 from grpo_core.text import tr
 
@@ -49,12 +49,28 @@ class Characters:
         """
         raise NotImplementedError
 
+    def ledger(self) -> dict[str, Any]:
+        """Return the memory that the policy takes, for the job of this name (:mod:`grpo_core.jobs.table`)."""
+        raise NotImplementedError
+
     def encoded(self, prompts: Sequence[Prompt]) -> np.ndarray:
         rows = [encode(prompt.text) for prompt in prompts]
         return padded(rows, max(map(len, rows)))
 
     def text(self, tokens: np.ndarray) -> str:
         return decode(tokens)
+
+    def completion(self, text: str) -> np.ndarray:
+        return np.array([*encode(text), STOP])
+
+    def answer(self, batch: PackedTokens[Any], settings: Settings) -> dict[str, Any]:
+        temperature = settings.learner.temperature
+        now, reference = self.scored(batch, temperature), self.scored(batch, temperature, by_reference=True)
+        return {
+            "logp": array_of(now.logp)[0],
+            "ref_logp": array_of(reference.logp)[0],
+            "dist_logp": array_of(now.dist_logp),
+        }
 
     def check(self, settings: Settings) -> None:
         """Accept all settings: the character model can be trained under any of them."""

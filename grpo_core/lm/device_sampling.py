@@ -14,7 +14,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -41,12 +40,15 @@ values are stored) to the logits of the next token (n, V).
 """
 
 
-class Rows(Protocol):
-    """The key-value cache of a model that is computing completions, with an entry for each completion and capacity for
-    all tokens.
+class Rows:
+    """The key-value cache of a model in torch, initially with an entry for each prompt. It has capacity for all tokens.
+
+    It is a :class:`~grpo_core.lm.sampling.Prefixes` too, for sampling in which the host reads every token.
 
     Attributes:
-        logits: (n, V), of each completion's next token.
+        alike: see :class:`~grpo_core.lm.sampling.Prefixes`.
+        summed: dtype in which the host's probabilities are summed.
+        logits: (n, V), of each entry's next token.
         positions: (n,) position of that token.
         column: column of the cache in which it is stored.
         bias: (n, 1, 1, L) bias of the attention scores.
@@ -54,6 +56,8 @@ class Rows(Protocol):
         decode: the computation of :meth:`advance` for tables of any width; None if the model does not allow that.
     """
 
+    alike: int
+    summed: torch.dtype
     logits: Tensor
     positions: Tensor
     column: int
@@ -63,9 +67,25 @@ class Rows(Protocol):
 
     def keep(self, rows: Tensor) -> None:
         """Replace all entries with copies of the entries ``rows`` (m,)."""
+        raise NotImplementedError
 
     def advance(self, tokens: Tensor) -> None:
-        """Append ``tokens`` (n,), one to each completion."""
+        """Append ``tokens`` (n,), one to each entry."""
+        raise NotImplementedError
+
+    @property
+    def count(self) -> int:
+        return len(self.positions)
+
+    def distributions(self, temperature: float) -> tuple[np.ndarray, np.ndarray]:
+        dist = torch.log_softmax(self.logits.float() / temperature, dim=-1)
+        return dist.to(self.summed).exp().cumsum(dim=-1).cpu().numpy(), dist.cpu().numpy()
+
+    def select(self, order: np.ndarray) -> None:
+        self.keep(torch.from_numpy(order).to(self.logits.device))
+
+    def extend(self, tokens: np.ndarray) -> None:
+        self.advance(torch.from_numpy(tokens).to(self.logits.device))
 
 
 def sent(array: np.ndarray, device: torch.device) -> Tensor:
@@ -81,11 +101,7 @@ def inverse(dist: Tensor, chance: Tensor) -> Tensor:
         dist: (n, V) log-probabilities.
         chance: (n,) in [0, 1); its dtype is used to sum the probabilities.
     """
-    return passed(dist.to(chance.dtype).exp().cumsum(dim=-1), chance)
-
-
-def passed(cumulative: Tensor, chance: Tensor) -> Tensor:
-    """Return the index (n,) at which a row of ``cumulative`` (n, V) exceeds ``chance`` (n,) times its last entry."""
+    cumulative = dist.to(chance.dtype).exp().cumsum(dim=-1)
     found = torch.searchsorted(cumulative, chance[:, None] * cumulative[:, -1:], right=True)
     return found[:, 0].clamp_(max=cumulative.shape[1] - 1)
 
@@ -293,20 +309,17 @@ class Completions:
     """Completions during sampling, on the model's device.
 
     Args:
-        shape: (B, T), where T is the maximum length.
         ends: tokens that end a completion.
     """
 
-    def __init__(self, shape: tuple[int, int], ends: tuple[int, ...], device: torch.device) -> None:
+    def __init__(self, request: SamplingRequest, ends: tuple[int, ...], device: torch.device) -> None:
+        shape = request.uniforms.shape
         self._tokens = torch.full(shape[::-1], -1, dtype=torch.int32, device=device)  # (T, B), −1 in padding
         self._logp = torch.zeros(shape[::-1], device=device)  # (T, B)
         self._ends, self._device = ends, device
         self._fetch: Callable[[], None] = lambda: None
-
-    def put(self, t: int, places: Tensor, tokens: Tensor, logp: Tensor) -> None:
-        """Store token ``t`` of the completions ``places`` (n,), or −1 for those that have ended."""
-        self._tokens[t].index_copy_(0, places, tokens.int())
-        self._logp[t].index_copy_(0, places, logp)
+        if request.drawing is not None:
+            request.drawing(self.read)
 
     def fill(
         self,
@@ -343,7 +356,8 @@ class Completions:
         for t in range(longest):
             poll(t + 1, longest)
             token, logp = next_token(rows.logits, temperature, best, chance[t])
-            self.put(t, place, torch.where(going, token, -1), torch.where(going, logp, 0.0))
+            self._tokens[t].index_copy_(0, place, torch.where(going, token, -1).int())
+            self._logp[t].index_copy_(0, place, torch.where(going, logp, 0.0))
             going = going & ~torch.isin(token, stop)
             if t + 1 == longest:
                 break

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from grpo_core.config import Settings
-from grpo_core.lm.interface import LanguagePolicy
-from grpo_core.lm.recorded_engine import NUMPY, TORCH, engine_of
+from grpo_core.lm.interface import NUMPY, TORCH, LanguagePolicy, engine_of
 from grpo_core.record import Step
 
 MakePolicy = Callable[[Settings], LanguagePolicy]

@@ -227,6 +227,12 @@ class LanguagePolicy(Sampling, Protocol):
     def measurements(self, batch: Any, after: Any, reference: Any) -> dict[str, float]:
         """Return the measurements of the step that only the model can produce."""
 
+    def completion(self, text: str) -> np.ndarray:
+        """Encode a typed completion, including the end-of-sequence token, (L,)."""
+
+    def answer(self, batch: Any, settings: Settings) -> dict[str, Any]:
+        """Score a batch of one completion. Return the fields of :class:`grpo_core.questions.Answer` that follow."""
+
     def kept_for(self, settings: Settings) -> Any:
         """Return the snapshot with which the next update can be undone."""
 
@@ -246,3 +252,16 @@ class LanguagePolicy(Sampling, Protocol):
         Raises:
             GrpoError: the state belongs to another model.
         """
+
+
+TORCH, NUMPY = "torch", "NumPy"
+_BY_NUMPY = "by_numpy"
+
+
+def marks(engine: str) -> dict[str, float]:
+    """Return the measurements that mark an update as computed by ``engine``: none for torch, as in early runs."""
+    return {_BY_NUMPY: 1.0} if engine == NUMPY else {}
+
+
+def engine_of(step: Step) -> str:
+    return NUMPY if _BY_NUMPY in step.measurements else TORCH

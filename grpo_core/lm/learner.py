@@ -19,9 +19,8 @@ from grpo_core.errors import Cancelled, GrpoError, is_out_of_memory
 from grpo_core.lm.batches import Drawing, draw, likeliest, masks, measured
 from grpo_core.lm.calculator import counted
 from grpo_core.lm.engines import ENGINES, chosen_engine
-from grpo_core.lm.interface import LanguagePolicy, Poll
+from grpo_core.lm.interface import LanguagePolicy, Poll, engine_of, marks
 from grpo_core.lm.passes import array_of, require_finite
-from grpo_core.lm.recorded_engine import engine_of, marks
 from grpo_core.lm.rewards import PromptSource
 from grpo_core.progress import Phase, Progress, UpdateProgress, unreported
 from grpo_core.record import Step

@@ -1,4 +1,4 @@
-"""Rewards of completions: rule-based parts, weighted by the settings."""
+"""Prompts of a run, and rewards of completions: rule-based parts, weighted by the settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from grpo_core.config import LanguageTask
+from grpo_core.config import LanguageTask, Settings
 from grpo_core.config.language import Completion
 from grpo_core.errors import GrpoError
 from grpo_core.lm import calculator, problems
@@ -20,6 +20,8 @@ from grpo_core.lm.kept_prompts import prompts_at
 from grpo_core.lm.patterns import matcher
 from grpo_core.lm.problems import Prompt, Verdict
 from grpo_core.lm.prompt_file import Prompts, located
+from grpo_core.lm.vocabulary import VOCABULARY
+from grpo_core.record import Origin
 from grpo_core.text import tr
 
 WATCHED = 8
@@ -216,3 +218,19 @@ def verdict_in_words(task: LanguageTask, prompt: Prompt, text: str, *, ended: bo
     if rule == "number" and _DIGIT.search(text) is None:
         return Verdict(False, tr("no number"))
     return Verdict(False, tr("another number") if rule == "number" else tr("another answer"))
+
+
+def origin(settings: Settings) -> Origin:
+    """Return the origin of a run. It has no distributions, since only the model knows its policy.
+
+    Raises:
+        GrpoError: the user's prompts cannot be used.
+    """
+    source = PromptSource(settings.language, settings.model.context)
+    return Origin(
+        settings=settings,
+        vocabulary=VOCABULARY,
+        prompts=(),
+        reward_names=settings.language.part_titles,
+        watched=tuple(prompt.text for prompt in source.watched),
+    )

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812 - as everywhere
 
-from grpo_core.lm.device_sampling import Completions, Decode, Graphs, sent
+from grpo_core.lm.device_sampling import Completions, Decode, Graphs, Rows, sent
 from grpo_core.lm.interface import SamplingRequest, Table
 from grpo_core.lm.model import Block, Transformer, widened
 from grpo_core.lm.packing import key_columns
-from grpo_core.lm.sampling import drawn
+from grpo_core.lm.sampling import ALIKE, drawn
 from grpo_core.lm.vocabulary import STOP
 
 
@@ -32,52 +32,28 @@ def sampled_on_device(model: Transformer, request: SamplingRequest, graphs: Grap
     """Sample like :func:`sample`, but without reading tokens back during sampling (``device_sampling.py``).
     Probabilities are summed in float32, as in :func:`sample`.
     """
-    device, rows = model.embed.weight.device, CachedPrefixes(model, request.prompt_tokens, request.longest)
-    done = Completions(request.uniforms.shape, (STOP,), device)
-    if request.drawing is not None:
-        request.drawing(done.read)
+    rows = CachedPrefixes(model, request.prompt_tokens, request.longest)
+    done = Completions(request, (STOP,), model.embed.weight.device)
     places = np.arange(len(request.uniforms))
     done.fill(places, rows, request.prompt_of, request, kind=torch.float32, graphs=graphs)
     return done.table()
 
 
-class CachedPrefixes:
-    """Prefixes with their keys and values (:class:`grpo_core.lm.sampling.Prefixes`, and
-    :class:`grpo_core.lm.device_sampling.Rows`).
+class CachedPrefixes(Rows):
+    """Prefixes with their keys and values."""
 
-    Attributes:
-        logits: (n, V), of the next token of each prefix.
-        tables, bias, positions, column, decode: see :class:`grpo_core.lm.device_sampling.Rows`.
-    """
+    alike, summed = ALIKE, torch.float32
 
     def __init__(self, model: Transformer, prompt_tokens: np.ndarray, longest: int) -> None:
-        self._device = model.embed.weight.device
         self.tables, self.bias, self.positions, self.logits = prefilled(model, prompt_tokens, longest)
         self._decode, self.column = decoder(model), prompt_tokens.shape[1]
         self.decode: Decode | None = self._decode
 
-    @property
-    def count(self) -> int:
-        return len(self.positions)
-
-    def distributions(self, temperature: float) -> tuple[np.ndarray, np.ndarray]:
-        dist = torch.log_softmax(self.logits if temperature == 1 else self.logits / temperature, dim=-1)
-        return dist.exp().cumsum(dim=-1).cpu().numpy(), dist.cpu().numpy()
-
-    def select(self, order: np.ndarray) -> None:
-        self._chosen(torch.from_numpy(order).to(self._device))
-
     def keep(self, rows: Tensor) -> None:
-        """Replace all entries, logits included, with copies of the entries ``rows`` (m,)."""
-        self._chosen(rows)
-        self.logits = self.logits.index_select(0, rows)
-
-    def _chosen(self, rows: Tensor) -> None:
-        self.bias, self.positions = self.bias.index_select(0, rows), self.positions.index_select(0, rows)
+        self.bias, self.positions, self.logits = (
+            x.index_select(0, rows) for x in (self.bias, self.positions, self.logits)
+        )
         self.tables = [both.index_select(0, rows) for both in self.tables]
-
-    def extend(self, tokens: np.ndarray) -> None:
-        self.advance(torch.from_numpy(tokens).to(self._device))
 
     def advance(self, tokens: Tensor) -> None:
         self.logits = self._decode(tokens, self.positions, self.tables, self.bias, self.column)

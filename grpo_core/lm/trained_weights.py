@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from grpo_core.config import Optimizer, Settings
 from grpo_core.errors import GrpoError
 from grpo_core.lm.device_sampling import Graphs
-from grpo_core.lm.recorded_engine import TORCH
+from grpo_core.lm.interface import TORCH
 from grpo_core.text import tr
 
 State = dict[str, np.ndarray]
@@ -73,6 +73,8 @@ class TrainedWeights:
         optimizer: settings of the first step.
     """
 
+    engine = TORCH
+
     def __init__(self, weights: Sequence[nn.Parameter], critic: Tensor, optimizer: Optimizer) -> None:
         self._weights = tuple(weights)
         self.graphs = Graphs(self._weights)
@@ -80,10 +82,6 @@ class TrainedWeights:
         self.device = critic.device
         self._kind = optimizer.kind
         self._optimizer = self._made(optimizer)
-
-    @property
-    def engine(self) -> str:
-        return TORCH
 
     def computing(self, settings: Settings) -> torch.autocast:
         return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=settings.model.in_bfloat16)

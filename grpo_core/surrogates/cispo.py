@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from grpo_core.arrays import clamp
 from grpo_core.config import Objective
-from grpo_core.expression import Expression, Reading
-from grpo_core.formula_term import ADVANTAGE, LOG_PROB, Term
+from grpo_core.expression import ADVANTAGE, LOG_PROB, Expression, Reading, Term
 from grpo_core.surrogates.surrogate import Clip, Ratio, Script, with_held_weight
 from grpo_core.text import tr
 from grpo_core.typeset import number, plain

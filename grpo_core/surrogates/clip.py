@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from grpo_core.arrays import Array, clamp
 from grpo_core.config import Objective
-from grpo_core.expression import Expression, Reading
-from grpo_core.formula_term import ADVANTAGE, RATIO, Term, joint
+from grpo_core.expression import ADVANTAGE, RATIO, Expression, Reading, Term, joint
 from grpo_core.surrogates.surrogate import Batch, Clip, Path, Ratio, Script, Surrogate
 from grpo_core.text import tr
 from grpo_core.typeset import number, plain, signed

@@ -11,8 +11,7 @@ import math
 
 from grpo_core.arrays import Array
 from grpo_core.config import Objective
-from grpo_core.expression import Expression, Reading, exponential
-from grpo_core.formula_term import ADVANTAGE, LOG_PROB, Term, ratio_factor
+from grpo_core.expression import ADVANTAGE, LOG_PROB, Expression, Reading, Term, exponential, ratio_factor
 from grpo_core.surrogates.surrogate import Batch, Clip, Ratio, Script, with_held_weight
 from grpo_core.text import tr
 from grpo_core.typeset import number, plain, signed

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 from grpo_core.arrays import Array, clamp
 from grpo_core.config import Objective
-from grpo_core.expression import Expression, Reading, exponential
-from grpo_core.formula_term import ADVANTAGE, ratio_factor
+from grpo_core.expression import ADVANTAGE, Expression, Reading, exponential, ratio_factor
 from grpo_core.surrogates.surrogate import Batch, Clip, Path, Ratio, Script, Surrogate
 from grpo_core.text import tr
 from grpo_core.typeset import signed, total

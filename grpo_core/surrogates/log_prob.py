@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from grpo_core.expression import Expression, Reading
-from grpo_core.formula_term import ADVANTAGE, LOG_PROB
+from grpo_core.expression import ADVANTAGE, LOG_PROB, Expression, Reading
 from grpo_core.surrogates.surrogate import Path, Ratio, Script, Surrogate
 from grpo_core.text import tr
 from grpo_core.typeset import number, signed

@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 
 from grpo_core.arrays import Array, as_array
-from grpo_core.expression import Expression, Reading
-from grpo_core.formula_term import ADVANTAGE, ratio_factor
+from grpo_core.expression import ADVANTAGE, Expression, Reading, ratio_factor
 from grpo_core.surrogates.surrogate import Batch, Path, Ratio, Script, Surrogate
 from grpo_core.text import tr
 from grpo_core.typeset import number, signed

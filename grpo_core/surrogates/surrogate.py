@@ -9,8 +9,7 @@ from typing import Any
 
 from grpo_core.arrays import Array, stop_gradient
 from grpo_core.config import Objective
-from grpo_core.expression import Expression, Reading
-from grpo_core.formula_term import Term
+from grpo_core.expression import Expression, Reading, Term
 from grpo_core.levels import LEVELS
 from grpo_core.text import tr
 from grpo_core.typeset import signed

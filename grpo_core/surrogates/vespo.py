@@ -11,8 +11,7 @@ import math
 from collections.abc import Sequence
 
 from grpo_core.arrays import Array, as_array, clamp
-from grpo_core.expression import Expression, Reading, exponential
-from grpo_core.formula_term import ADVANTAGE, LOG_PROB, ratio_factor
+from grpo_core.expression import ADVANTAGE, LOG_PROB, Expression, Reading, exponential, ratio_factor
 from grpo_core.surrogates.surrogate import Batch, Ratio, Script, with_held_weight
 from grpo_core.text import tr
 from grpo_core.typeset import number, plain, signed

@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from grpo_core.config import Settings, language_settings
-from grpo_core.lm.origin import origin
 from grpo_core.lm.problems import drawn, working
-from grpo_core.lm.rewards import parts, rewards
+from grpo_core.lm.rewards import origin, parts, rewards
 from grpo_core.lm.vocabulary import STOP, VOCABULARY, encode, padded
 from grpo_core.record import Origin, Step
 from grpo_core.runs.run_file import RunWriter

@@ -14,8 +14,7 @@ from grpo_core.config import PRESETS, Settings
 from grpo_core.evaluated_step import EvaluatedStep
 from grpo_core.explain import Quantity, explain
 from grpo_core.learners import learner, origin
-from grpo_core.metrics import METRICS, at_start, metrics, metrics_of
-from grpo_core.stacking import neighbours
+from grpo_core.metrics import METRICS, at_start, metrics, metrics_of, neighbours
 from tests.core.steps import random_step
 
 OF_BANDIT = [name for name, metric in METRICS.items() if not metric.language]

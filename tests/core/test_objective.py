@@ -193,3 +193,9 @@ def test_what_the_objective_needs_and_does_not_get_is_named(switches: dict[str, 
     with pytest.raises(SettingsError) as error:
         evaluate(Objective(beta=beta, **switches), LOGP, LOGP, ADVANTAGE, MASK, **more)
     assert error.value.field == field
+
+
+def test_an_argument_that_the_loss_does_not_have_is_an_error() -> None:
+    for function in (evaluate, gradient):
+        with pytest.raises(TypeError, match="no argument ref_lopg"):
+            function(Objective(), *(np.zeros(shape) for shape in ((2, 3), (2, 3), (2,))), None, ref_lopg=None)  # type: ignore[call-arg]

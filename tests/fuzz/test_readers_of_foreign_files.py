@@ -18,8 +18,7 @@ from hypothesis.strategies import DataObject
 from grpo_core.errors import GrpoError
 from grpo_core.foreign.answers import READ
 from grpo_core.trainers.conversion import convert
-from grpo_core.trainers.hf.folder import look, vocabulary
-from grpo_core.trainers.hf.generation import ignored_sentence
+from grpo_core.trainers.hf.folder import ignored_sentence, look, vocabulary
 from grpo_core.trainers.importers import IMPORTERS, open_source
 from tests.core.trainers.sources import AGENT, source_path
 from tests.core.trainers.sources import SOURCES as SOUND

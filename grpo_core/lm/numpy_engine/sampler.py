@@ -6,17 +6,18 @@ import math
 
 import numpy as np
 
-from grpo_core.lm.numpy_engine.tables import merged
 from grpo_core.lm.numpy_engine.transformer import (
     attention,
     linear,
     log_softmax,
+    merged,
     normalized,
     relu,
     softmax,
 )
 from grpo_core.lm.numpy_engine.weights import Weights
 from grpo_core.lm.packing import added_where
+from grpo_core.lm.sampling import ALIKE
 
 
 class CachedPrefixes:
@@ -29,6 +30,8 @@ class CachedPrefixes:
         prompt_tokens: (P, T_prompt), −1 in padding.
         longest: T, the maximum length of a completion.
     """
+
+    alike = ALIKE
 
     def __init__(self, weights: Weights, prompt_tokens: np.ndarray, longest: int) -> None:
         self._weights, self._heads = weights, weights.size.heads

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grpo_core.lm.numpy_engine.tables import add_rows, gathered, picked, placed
 from grpo_core.lm.numpy_engine.weights import Block, Layer, Weights
 from grpo_core.lm.packing import Packing
 
@@ -272,3 +271,33 @@ def log_softmax(logits: np.ndarray) -> np.ndarray:
     """Compute the log-softmax over the last axis."""
     shifted = logits - logits.max(axis=-1, keepdims=True)
     return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))
+
+
+def merged(found: np.ndarray) -> np.ndarray:
+    """Concatenate the outputs of the heads for each token: (rows, H, columns, d) -> (rows columns, D)."""
+    rows, heads, columns, each = found.shape
+    return np.asarray(found.transpose(0, 2, 1, 3).reshape(rows * columns, heads * each))
+
+
+def gathered(found: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """Gather cells of (rows, H, columns, d), with the heads concatenated, (n, D)."""
+    return picked(found.transpose(0, 2, 1, 3), cells).reshape(len(cells), -1)
+
+
+def picked(table: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """Gather cells of (rows, columns, ...) as (n, ...)."""
+    return np.asarray(table[np.divmod(cells, table.shape[1])])
+
+
+def placed(values: np.ndarray, cells: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Scatter ``values`` (n, H, d) to cells of a table, 0 elsewhere, and return it as (rows, H, columns, d)."""
+    table = np.zeros(shape, dtype=values.dtype)
+    table.reshape(-1, *shape[2:])[cells] = values
+    return table.transpose(0, 2, 1, 3)
+
+
+def add_rows(total: np.ndarray, index: np.ndarray, rows: np.ndarray) -> None:
+    """Add each of ``rows`` (n, D) to the row of ``total`` given by ``index`` (n,)."""
+    order = np.argsort(index, kind="stable")
+    named, first = np.unique(index[order], return_index=True)
+    total[named] += np.add.reduceat(rows[order], first)

@@ -69,7 +69,7 @@ class Weights:
     def __init__(self, size: Model, dtype: Any = np.float32) -> None:
         self.size = size
         self.flat = np.zeros(parameters(size), dtype=dtype)
-        self.named = dict(_views(self.flat, shapes(size)))
+        self.named = dict(views(self.flat, shapes(size)))
         self.embed, self.position = self.named["embed.weight"], self.named["position.weight"]
         names = ("norm1", "qkv", "out", "norm2", "up", "down")
         self.blocks = tuple(
@@ -98,7 +98,8 @@ class Weights:
             weight[...] = numbers.draw(weight.shape) * (0.02 / math.sqrt(2 * self.size.layers) if adds else 0.02)
 
 
-def _views(flat: np.ndarray, wanted: Mapping[str, tuple[int, ...]]) -> Iterator[tuple[str, np.ndarray]]:
+def views(flat: np.ndarray, wanted: Mapping[str, tuple[int, ...]]) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the name of each weight in ``wanted``, with a view of its part of ``flat``."""
     start = 0
     for name, shape in wanted.items():
         end = start + math.prod(shape)

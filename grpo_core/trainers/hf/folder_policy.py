@@ -29,13 +29,21 @@ from grpo_core.trainers.hf.chat import Chat
 from grpo_core.trainers.hf.folder import look
 from grpo_core.trainers.hf.layers import attend, checkpointed, prepare_checkpointing
 from grpo_core.trainers.hf.loading import load
-from grpo_core.trainers.hf.measuring import Measured, Measuring
 from grpo_core.trainers.hf.memory import SPARE, require_space, rows_within, smaller_sentence
 from grpo_core.trainers.hf.refusal import refuse
 from grpo_core.trainers.hf.sampling import keeps_rows, sample, sampled_on_device
-from grpo_core.trainers.hf.scoring import Batch, Distributions, Ways, chunks, distributions, proved
-from grpo_core.trainers.hf.snapshots import require_folder
-from grpo_core.trainers.hf.weights import FolderWeights
+from grpo_core.trainers.hf.scoring import (
+    LIKELIEST,
+    Batch,
+    Distributions,
+    Measured,
+    Measuring,
+    Ways,
+    chunks,
+    distributions,
+    proved,
+)
+from grpo_core.trainers.hf.weights import FolderWeights, require_folder
 
 
 class FolderPolicy(FolderWeights):
@@ -191,11 +199,6 @@ class FolderPolicy(FolderWeights):
                     measure.take_reference(rows, dist, other)
         return measure.done(against_reference)
 
-    @property
-    def reference_at_hand(self) -> bool:
-        """Whether scoring under the reference is possible without loading a second model."""
-        return self._fresh_adapter or self._second is not None
-
     @contextmanager
     def _reference(self) -> Iterator[Any]:
         """Context manager that provides the frozen reference, for computation without gradients.
@@ -222,6 +225,24 @@ class FolderPolicy(FolderWeights):
                 poll(number, len(parts))
                 measure.take(rows, distributions(model, batch, rows, temperature, self.ways))
         return measure.done(False)
+
+    def answer(self, batch: Batch, settings: Settings) -> dict[str, Any]:
+        temperature, longest = settings.learner.temperature, batch.tokens.shape[1]
+        with torch.no_grad():
+            dist = distributions(self.model, batch, slice(0, 1), temperature, self.ways)
+        ref_logp = np.full(longest, np.nan, dtype=np.float32)  # a second model is not loaded just for this
+        if self._fresh_adapter or self._second is not None or settings.objective.beta:
+            reference = self.score_reference(batch, temperature, lambda done, total: None)
+            ref_logp = reference.logp[0].cpu().numpy()
+        top = dist.logp[dist.context[0]].topk(min(LIKELIEST, dist.logp.shape[-1]), dim=-1)  # (T, k)
+        drawn = torch.from_numpy(batch.tokens.astype(np.int64)).to(dist.logp.device)
+        return {
+            "logp": dist.of(drawn)[0].cpu().numpy(),
+            "ref_logp": ref_logp,
+            "dist_logp": np.zeros((longest, 0)),
+            "top_tokens": top.indices.cpu().numpy(),
+            "top_logp": top.values.cpu().numpy(),
+        }
 
     # -- train -----------------------------------------------------------------------------------------------------
 

@@ -1,24 +1,32 @@
-"""The learner of a model from a folder: the loop of all language models (``lm/learner.py``) with another policy."""
+"""The learner of a model from a folder: the loop of all language models (``lm/learner.py``) with another policy,
+and the estimate of an update's time, measured on a few tokens and one chunk of rows.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+import numpy as np
+import torch
+
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
-from grpo_core.lm.answers import replayed
+from grpo_core.lm.answers import answered
+from grpo_core.lm.interface import SamplingRequest
 from grpo_core.lm.learner import PolicyLearner
+from grpo_core.lm.rewards import PromptSource
 from grpo_core.lm.trained_weights import Kept
 from grpo_core.questions import Answer, Question, Replay, Replayed
 from grpo_core.record import Origin, Step
 from grpo_core.snapshot_file import holds_weights
 from grpo_core.text import tr
-from grpo_core.trainers.hf.answers import scored
+from grpo_core.texts import question_in
 from grpo_core.trainers.hf.folder_policy import FolderPolicy
-from grpo_core.trainers.hf.probe import probe
+from grpo_core.trainers.hf.scoring import distributions
 from grpo_core.update_time import UpdateTime
 
 
@@ -77,9 +85,7 @@ class FolderLearner(PolicyLearner[FolderPolicy]):
             GrpoError: the question cannot be answered; the message says why.
         """
         with self.standing_before(step, history):
-            if isinstance(question, Replay):
-                return replayed(self, question, step)
-            return scored(self.policy, origin, question, step)
+            return answered(self, question, step, lambda prompt: question_in(prompt.tolist(), origin))
 
     @contextmanager
     def standing_before(self, step: Step, history: Sequence[Step]) -> Iterator[None]:
@@ -153,3 +159,64 @@ def _copied(kept: Kept) -> Kept:
     """Return ``kept`` with a copy of its optimizer state, which the optimizer adopts when it is restored."""
     memory = [{name: value.clone() for name, value in moments.items()} for moments in kept.memory]
     return Kept(weights=kept.weights, critic=kept.critic, kind=kept.kind, optimizer=kept.optimizer, memory=memory)
+
+
+TOKENS = 3
+"""Number of tokens sampled for the estimate. The time of the first includes the processing of the prompts; the others
+give the time per token.
+"""
+
+
+def probe(policy: FolderPolicy, settings: Settings, ask: Callable[[], None]) -> UpdateTime:
+    """Measure the parts of an update under ``settings`` and add them up. The policy is unchanged.
+
+    ``ask`` is called between the parts; it can raise an exception to stop.
+    """
+    task, rows = settings.language, settings.language.prompts * settings.learner.group_size
+    prompts = policy.encoded(PromptSource(task, None).drawn(np.random.default_rng(0)))
+    prompt_of = np.arange(rows) // settings.learner.group_size
+    longest = min(TOKENS, task.max_tokens)
+    uniforms = np.random.default_rng(1).random((rows, longest))
+    moments = list[float]()
+
+    def note(done: int, total: int) -> None:
+        ask()
+        moments.append(_now(policy))
+
+    policy.sample(
+        SamplingRequest(
+            prompt_tokens=prompts,
+            prompt_of=prompt_of,
+            uniforms=uniforms,
+            temperature=settings.learner.temperature,
+            poll=note,
+        )
+    )
+    moments.append(_now(policy))
+    first, each = moments[1] - moments[0], float(np.median(np.diff(moments[1:])))
+    ask()
+    at_once = min(policy.at_once, rows)
+    size = int(policy.model.config.get_text_config().vocab_size)
+    tokens = np.random.default_rng(2).integers(0, size, (rows, task.max_tokens), dtype=np.int32)
+    batch = policy.batch(prompts, tokens, np.ones(tokens.shape, dtype=bool))
+    start = _now(policy)
+    dist = distributions(policy.model, batch, slice(0, at_once), settings.learner.temperature, policy.ways)
+    forward = _now(policy) - start
+    ask()
+    dist.logp[:, 0].sum().backward()  # type: ignore[no-untyped-call]
+    backward = _now(policy) - start - forward
+    policy.forget_gradients()
+    watches = settings.objective.beta != 0 or settings.model.watch_reference
+    chunk = settings.learner.mu * (forward + backward) + forward * (3 if watches else 1)
+    return UpdateTime(
+        sampling=first + each * task.max_tokens,
+        learning=chunk * math.ceil(rows / at_once),
+        device=settings.model.device,
+    )
+
+
+def _now(policy: FolderPolicy) -> float:
+    """Wait until the device has finished all pending work, then return the current time."""
+    if policy.device.type == "cuda":
+        torch.cuda.synchronize(policy.device)
+    return time.perf_counter()

@@ -15,8 +15,7 @@ import torch
 
 from grpo_core.errors import GrpoError, is_out_of_memory, shortened
 from grpo_core.text import tr
-from grpo_core.trainers.hf.folder import ModelFiles
-from grpo_core.trainers.hf.generation import generation_settings
+from grpo_core.trainers.hf.folder import ModelFiles, generation_settings
 from grpo_core.trainers.hf.refusal import NO_TRANSFORMERS, refuse
 
 OFFLINE = {

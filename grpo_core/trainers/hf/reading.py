@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from grpo_core.foreign.readers import Readers
-from grpo_core.trainers.hf.folder import ModelFiles, known, look, vocabulary
-from grpo_core.trainers.hf.generation import ignored_sentence
+from grpo_core.trainers.hf.folder import ModelFiles, ignored_sentence, known, look, vocabulary
 
 if TYPE_CHECKING:
     from grpo_core.child.answering import Poll

@@ -4,23 +4,22 @@ transformers' ``generate`` would apply the folder's generation settings, and top
 is drawn from the full distribution at the run's temperature, with one uniform number per token. Rows with the same
 prompt share the computation as long as their tokens are equal: the cache has one entry per distinct prefix. On a device
 other than the CPU, each row has its own entry, in a cache allocated at its final length
-(``grpo_core/lm/device_sampling.py``).
+(``grpo_core/lm/device_sampling.py``). The cache of transformers would copy every layer at every token.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from grpo_core.lm.device_sampling import Completions, Decode, Graphs, passed, sent
+from grpo_core.lm.device_sampling import Completions, Decode, Graphs, Rows, sent
 from grpo_core.lm.interface import SamplingRequest, Table
-from grpo_core.lm.sampling import WORTH_COMPACTING
-from grpo_core.trainers.hf.prepared_cache import fixed_cache, is_plain, prepared_cache
+from grpo_core.lm.sampling import Drawn
 
 WORTH_SHARING = 4
 """Minimum length of a prefix common to all prompts at which it is computed only once."""
@@ -45,12 +44,11 @@ def sample(
         sharing: whether a prefix of all prompts can be computed once.
         at_once: maximum number of rows in a batch; None for all.
     """
-    done = Completions(request.uniforms.shape, ends, next(model.parameters()).device)
-    if request.drawing is not None:
-        request.drawing(done.read)
-    for rows in batches(request.prompt_tokens, request.prompt_of, padding=padding, at_once=at_once):
-        _sample_into(done, rows, model, request.only(rows), ends, sharing=sharing)
-    return done.table()
+    done = Drawn(request, ends, request.uniforms)
+    for rows, prompts, prompt_of in batches(request, padding=padding, at_once=at_once):
+        begun = CachedRows(model, prompts, request.longest - 1, prepared=False, sharing=sharing)
+        done.fill(rows, begun, prompt_of)
+    return done.table
 
 
 @torch.no_grad()
@@ -74,15 +72,10 @@ def sampled_on_device(
         kind: dtype in which probabilities are summed. Float32 would round them over a large vocabulary.
         graphs: graphs of the model; None to use none.
     """
-    longest, done = request.longest, Completions(request.uniforms.shape, ends, next(model.parameters()).device)
-    if request.drawing is not None:
-        request.drawing(done.read)
-    for rows in batches(request.prompt_tokens, request.prompt_of, padding=padding, at_once=at_once):
-        own = request.only(rows)
-        distinct, prefix_of = np.unique(own.prompt_tokens[own.prompt_of], axis=0, return_inverse=True)
-        own.poll(1, longest)
-        begun = CachedRows(model, distinct, longest - 1, prepared=prepared)
-        done.fill(rows, begun, prefix_of.reshape(-1), own, kind=kind, graphs=graphs)
+    done = Completions(request, ends, next(model.parameters()).device)
+    for rows, prompts, prompt_of in batches(request, padding=padding, at_once=at_once):
+        begun = CachedRows(model, prompts, request.longest - 1, prepared=prepared)
+        done.fill(rows, begun, prompt_of, request.only(rows), kind=kind, graphs=graphs)
     return done.table()
 
 
@@ -96,56 +89,53 @@ def keeps_rows(model: Any) -> bool:
 
 
 def batches(
-    prompt_tokens: np.ndarray, prompt_of: np.ndarray, *, padding: bool, at_once: int | None = None
-) -> Iterator[np.ndarray]:
-    """Split rows into batches (b,) of at most ``at_once``: of all rows, or of rows whose prompts have equal length if
-    ``padding`` is False.
+    request: SamplingRequest, *, padding: bool, at_once: int | None = None
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield rows (b,) of at most ``at_once``: of all rows, or of rows whose prompts have equal length if ``padding`` is
+    False. With them their distinct prompts (P, T_prompt), and the one of each row (b,).
+
+    It polls before the prompts of each batch are computed.
     """
-    lengths = (prompt_tokens >= 0).sum(axis=-1)[prompt_of]  # (B,)
+    lengths = (request.prompt_tokens >= 0).sum(axis=-1)[request.prompt_of]  # (B,)
     for length in [None] if padding else np.unique(lengths):
         rows = np.flatnonzero(np.ones_like(lengths, bool) if length is None else lengths == length)
         for start in range(0, len(rows), at_once or len(rows)):
-            yield rows[start : start + (at_once or len(rows))]
+            chosen = rows[start : start + (at_once or len(rows))]
+            prompts = request.prompt_tokens[request.prompt_of[chosen]]
+            distinct, prompt_of = np.unique(prompts, axis=0, return_inverse=True)
+            request.poll(1, request.longest)
+            yield chosen, distinct, prompt_of.reshape(-1)
 
 
-class CachedRows:
-    """Rows with their keys and values (:class:`grpo_core.lm.device_sampling.Rows`), initially one per prompt.
+class CachedRows(Rows):
+    """Rows with their keys and values, initially one per prompt.
 
     Args:
         prompt_tokens: (P, T_prompt), −1 in padding on the right.
         further: maximum number of tokens that follow.
         prepared: as for :func:`sampled_on_device`.
+        sharing: as for :func:`sample`, if not ``prepared``.
 
     Attributes:
         cache: the model's cache of keys and values.
-        logits, positions, column, bias, tables, decode: see :class:`grpo_core.lm.device_sampling.Rows`. ``bias`` is a
-            mask (n, L) if a layer does not keep all keys.
+        bias: a mask (n, L) if a layer does not keep all keys.
     """
 
-    def __init__(self, model: Any, prompt_tokens: np.ndarray, further: int, *, prepared: bool) -> None:
-        weight = next(model.parameters())
-        tokens, shown, positions = standing_right(prompt_tokens, weight.device)
-        width = tokens.shape[1]
-        self._model, self.column, self.positions = model, width, positions[:, -1] + 1
-        cache, within = prepared_cache(model, further) if prepared else None, shown
+    alike, summed = 1, torch.float64  # float32 would round over a large vocabulary
+
+    def __init__(
+        self, model: Any, prompt_tokens: np.ndarray, further: int, *, prepared: bool, sharing: bool = False
+    ) -> None:
+        cache = prepared_cache(model, further) if prepared else None
+        self.cache, self.logits, shown, last = prefilled(model, prompt_tokens, sharing=sharing, cache=cache)
+        self._model, self.column, self.positions = model, shown.shape[1], last + 1
         self.bias = torch.cat([shown, shown.new_ones(len(shown), further)], dim=1)  # (n, T_prompt + further)
-        # transformers reads a mask (n, L) at every token and waits for it, but uses a mask (n, 1, T, L) unchanged
         self.decode: Decode | None = None
-        if cache is not None and is_plain(cache):
+        self.tables: list[Tensor] = []
+        if is_plain(self.cache):
             self.decode = partial(decoded, model)
-            past = torch.ones(width, width, dtype=torch.bool, device=weight.device).tril()
-            within = added_mask((shown > 0)[:, None, None] & past, weight.dtype)
-            self.bias = added_mask(self.bias > 0, weight.dtype)[:, None, None]
-        done = model(
-            input_ids=tokens,
-            attention_mask=within,
-            position_ids=positions,
-            use_cache=True,
-            logits_to_keep=1,
-            past_key_values=cache,
-        )
-        self.cache, self.logits = done.past_key_values, done.logits[:, -1]
-        self.tables = [x for layer in self.cache.layers for x in (layer.keys, layer.values)] if self.decode else []
+            self.bias = added_mask(self.bias > 0, next(model.parameters()).dtype)[:, None, None]
+            self.tables = [x for layer in self.cache.layers for x in (layer.keys, layer.values)]
 
     def keep(self, rows: Tensor) -> None:
         self.tables = []  # which the cache copies
@@ -155,7 +145,6 @@ class CachedRows:
         )
 
     def advance(self, tokens: Tensor) -> None:
-        """Append ``tokens`` (n,), one to each row."""
         self.logits = _next(self._model, tokens, self.positions, self.cache, self.bias[..., : self.column + 1])
         self.positions, self.column = self.positions + 1, self.column + 1
 
@@ -185,30 +174,38 @@ def added_mask(allowed: Tensor, kind: torch.dtype) -> Tensor:
     return torch.zeros(allowed.shape, dtype=kind, device=allowed.device).masked_fill_(~allowed, torch.finfo(kind).min)
 
 
-def prefilled(model: Any, prompt_tokens: np.ndarray, *, sharing: bool) -> tuple[Any, Tensor, Tensor, Tensor]:
+def prefilled(
+    model: Any, prompt_tokens: np.ndarray, *, sharing: bool, cache: Any = None
+) -> tuple[Any, Tensor, Tensor, Tensor]:
     """Compute the keys and values of prompts.
 
     Args:
         prompt_tokens: (P, T_prompt), −1 in padding on the right.
         sharing: whether a prefix of all prompts, such as a chat template's, is computed once.
+        cache: an empty cache to fill, without ``sharing``; None for the model's own.
 
     Returns:
         The cache of P rows, in which the mask can have gaps; logits (P, V) of the next token; the mask (P, L) of the
         cache; the position (P,) of each prompt's last token.
     """
-    device = next(model.parameters()).device
-    shared = _beginning(prompt_tokens) if sharing else 0
+    weight = next(model.parameters())
+    device, shared = weight.device, _beginning(prompt_tokens) if sharing else 0
     tokens, seen, positions = standing_right(prompt_tokens[:, shared:], device)
-    cache = None
+    within = seen
+    if cache is not None and is_plain(cache):
+        # transformers reads a mask (n, L) at every token and waits for it, but uses a mask (n, 1, T, L) unchanged
+        past = torch.ones(tokens.shape[1], tokens.shape[1], dtype=torch.bool, device=device).tril()
+        within = added_mask((seen > 0)[:, None, None] & past, weight.dtype)
     if shared:
         cache = model(
             input_ids=sent(prompt_tokens[:1, :shared].astype(np.int64), device), use_cache=True, logits_to_keep=1
         ).past_key_values
         cache.batch_select_indices(torch.zeros(len(prompt_tokens), dtype=torch.int64, device=device))
-        seen, positions = torch.cat([seen.new_ones(len(seen), shared), seen], dim=1), positions + shared
+        within = seen = torch.cat([seen.new_ones(len(seen), shared), seen], dim=1)
+        positions = positions + shared
     done = model(
         input_ids=tokens,
-        attention_mask=seen,
+        attention_mask=within,
         position_ids=positions,
         past_key_values=cache,
         use_cache=True,
@@ -236,58 +233,92 @@ def standing_right(prompt_tokens: np.ndarray, device: torch.device) -> tuple[Ten
     return tokens_, mask, positions
 
 
-def _sample_into(
-    done: Completions,
-    places: np.ndarray,
-    model: Any,
-    request: SamplingRequest,
-    ends: tuple[int, ...],
-    *,
-    sharing: bool,
-) -> None:
-    """Sample the rows ``places`` (b,) of ``done``, those of ``request``, in one batch."""
-    device, longest, poll = next(model.parameters()).device, request.longest, request.poll
-    stop = torch.tensor(ends, device=device)
-    distinct, prefix_of = np.unique(request.prompt_tokens[request.prompt_of], axis=0, return_inverse=True)
-    poll(1, longest)
-    cache, logits, seen, place = prefilled(model, distinct, sharing=sharing)
-    chance = torch.from_numpy(request.uniforms).to(device)
-    best = torch.from_numpy(request.greedy).to(device)
-    row_of = torch.from_numpy(places).to(device)
-    # (b,) active rows, and the cache entry of each
-    going, prefix = torch.arange(len(places), device=device), torch.from_numpy(prefix_of.reshape(-1)).to(device)
-    for t in range(longest):
-        poll(t + 1, longest)
-        dist = torch.log_softmax(logits.float() / request.temperature, dim=-1)  # (n, V)
-        token = torch.where(best[going], dist.argmax(dim=-1)[prefix], _at(dist, prefix, chance[going, t]))
-        done.put(t, row_of[going], token, dist[prefix, token])
-        goes_on = ~torch.isin(token, stop)
-        if t + 1 == longest or not goes_on.any():
-            break
-        going, prefix, token = going[goes_on], prefix[goes_on], token[goes_on]
-        size = dist.shape[1]
-        longer, entry = torch.unique(prefix * size + token, return_inverse=True)  # prefixes with their next token
-        before, following = longer // size, longer % size
-        if _as_they_are(before, len(dist)):
-            prefix = before[entry]
-            following = torch.zeros_like(place).index_copy_(0, before, following)
-        else:
-            prefix, seen, place = entry, seen[before], place[before]
-            cache.batch_select_indices(before)
-        place = place + 1
-        seen = torch.cat([seen, seen.new_ones(len(seen), 1)], dim=1)
-        logits = _next(model, following, place, cache, seen)
+def prepared_cache(model: Any, further: int) -> Any:
+    """Create a cache for one forward pass over prompts, one selection of rows, and at most ``further`` tokens.
 
-
-def _as_they_are(before: Tensor, entries: int) -> bool:
-    """Return whether the cache's entries can stay in place: no prefix splits, and most entries are active. ``before``
-    (n,) lists the active entries in order.
+    Layers that store anything other than all keys (sliding windows, states) use transformers' own classes.
     """
-    return len(before) >= WORTH_COMPACTING * entries and bool((before.diff() > 0).all())
+    from transformers.cache_utils import DynamicCache, DynamicLayer
+
+    made = DynamicCache(config=model.config)
+    made.layers = [_prepared_layer()(further) if type(layer) is DynamicLayer else layer for layer in made.layers]
+    return made
 
 
-def _at(dist: Tensor, prefix: Tensor, chance: Tensor) -> Tensor:
-    """Return the token at which the cumulative probability of each row's prefix exceeds ``chance`` (b,). The sum is
-    computed in float64, since float32 rounds it over a large vocabulary.
+def fixed_cache(tables: Sequence[Tensor], column: Tensor) -> Any:
+    """Create a cache around ``tables``, the keys and values (n, H, S, D / H) of each layer.
+
+    One more token of each row is stored in the column ``column`` (1,), and all columns are returned. A mask hides those
+    without a token; the mask of transformers' own static cache cannot have gaps.
     """
-    return passed(dist.double().exp().cumsum(dim=-1)[prefix], chance)
+    from transformers.cache_utils import DynamicCache
+
+    made = DynamicCache()
+    made.layers = [_fixed_layer()(keys, values, column) for keys, values in zip(tables[::2], tables[1::2], strict=True)]
+    return made
+
+
+def is_plain(cache: Any) -> bool:
+    """Return whether every layer of ``cache`` stores all keys, so that one mask fits them all."""
+    return bool(cache.layers) and all(isinstance(layer, _prepared_layer()) for layer in cache.layers)
+
+
+@cache
+def _prepared_layer() -> Any:
+    """Define the layer class on first use, since importing transformers takes seconds."""
+    from transformers.cache_utils import DynamicLayer
+
+    class PreparedLayer(DynamicLayer):  # type: ignore[misc]
+        """Keys and values (n, H, L, D / H), the filled part of tables that are allocated when rows are selected."""
+
+        def __init__(self, further: int) -> None:
+            super().__init__()
+            self._further, self._whole = further, list[Tensor]()
+            self.keys: Any
+            self.values: Any
+
+        def update(self, key_states: Tensor, value_states: Tensor, *rest: Any, **named: Any) -> tuple[Tensor, Tensor]:
+            if not self._whole:
+                found: tuple[Tensor, Tensor] = super().update(key_states, value_states, *rest, **named)
+                return found
+            start, end = self.keys.shape[-2], self.keys.shape[-2] + key_states.shape[-2]
+            for whole, new in zip(self._whole, (key_states, value_states), strict=True):
+                whole[..., start:end, :] = new
+            self.keys, self.values = (whole[..., :end, :] for whole in self._whole)
+            return self.keys, self.values
+
+        def batch_select_indices(self, indices: Tensor) -> None:
+            length = self.keys.shape[-2]
+            further = self._whole[0].shape[-2] - length if self._whole else self._further
+            self._whole = [_chosen(filled, indices, further) for filled in (self.keys, self.values)]
+            self.keys, self.values = (whole[..., :length, :] for whole in self._whole)
+
+    return PreparedLayer
+
+
+@cache
+def _fixed_layer() -> Any:
+    """Define the layer class on first use, since importing transformers takes seconds."""
+    from transformers.cache_utils import DynamicLayer
+
+    class FixedLayer(DynamicLayer):  # type: ignore[misc]
+        """Keys and values (n, H, S, D / H) in tables that keep their places."""
+
+        def __init__(self, keys: Tensor, values: Tensor, column: Tensor) -> None:
+            super().__init__()
+            self.dtype, self.device, self.is_initialized = keys.dtype, keys.device, True
+            self.keys, self.values, self._column = keys, values, column
+
+        def update(self, key_states: Tensor, value_states: Tensor, *rest: Any, **named: Any) -> tuple[Tensor, Tensor]:
+            for table, new in ((self.keys, key_states), (self.values, value_states)):
+                table.index_copy_(2, self._column, new.to(table.dtype))
+            return self.keys, self.values
+
+    return FixedLayer
+
+
+def _chosen(filled: Tensor, rows: Tensor, further: int) -> Tensor:
+    _, heads, length, width = filled.shape
+    whole = filled.new_empty((len(rows), heads, length + further, width))
+    whole[..., :length, :] = filled.index_select(0, rows)
+    return whole

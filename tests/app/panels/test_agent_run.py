@@ -19,7 +19,7 @@ from app.trainers.panels.completions.conversation import SEEN, UNSEEN, passages
 from app.trainers.panels.completions.rows import COLUMNS, batch_of, filled
 from grpo_core.config import language_settings
 from grpo_core.lm.learner import LanguageLearner
-from grpo_core.lm.origin import origin
+from grpo_core.lm.rewards import origin
 from grpo_core.runs.run_file import RunWriter
 from tests.app.conftest import Driver
 from tests.app.panels.conftest import Front

@@ -20,8 +20,8 @@ from grpo_core.config import PRESETS, language_settings
 from grpo_core.config.presets import preset_of
 from grpo_core.explain import Quantity, explain_from
 from grpo_core.lm.engines import ENGINES
+from grpo_core.lm.interface import NUMPY, TORCH, engine_of
 from grpo_core.lm.learner import LanguageLearner
-from grpo_core.lm.recorded_engine import NUMPY, TORCH, engine_of
 from grpo_core.metrics import metrics
 from grpo_core.runs.run_file import RunWriter
 from grpo_core.texts import completion_text

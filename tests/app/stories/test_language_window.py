@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from app.workspace.cursor import Stage
 from grpo_core.config import Settings, language_settings
-from grpo_core.lm.origin import origin
+from grpo_core.lm.rewards import origin
 from grpo_core.record import Step
 from grpo_core.runs.run_file import RunWriter
 from tests.app.conftest import Driver, make, take_down

@@ -10,8 +10,7 @@ import pytest
 from grpo_core.bandit import passes
 from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.layout import gather
-from grpo_core.bandit.sampling import draw
-from grpo_core.bandit.simulate import Update, start, update, updates
+from grpo_core.bandit.simulate import Update, draw, start, update, updates
 from grpo_core.bandit.streams import Streams
 from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings

@@ -23,8 +23,8 @@ from grpo_core.errors import RunFileError, SettingsError
 from grpo_core.learners import learner
 from grpo_core.lm import engines
 from grpo_core.lm.engines import ENGINES
+from grpo_core.lm.interface import NUMPY, TORCH
 from grpo_core.lm.learner import LanguageLearner
-from grpo_core.lm.recorded_engine import NUMPY, TORCH
 from grpo_core.metrics import METRICS, metrics
 from grpo_core.queue import queue as runs
 from grpo_core.queue.queue_plan import MANIFEST, MOST_RUNS

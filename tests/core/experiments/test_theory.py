@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from grpo_core.bandit.layout import runs_last
-from grpo_core.bandit.sampling import Batch
-from grpo_core.bandit.simulate import State, start, update
+from grpo_core.bandit.simulate import Batch, State, start, update
 from grpo_core.bandit.streams import Streams
 from grpo_core.bandit.tabular_policy import Completions, log_probs
 from grpo_core.bandit.tasks import task

@@ -15,9 +15,9 @@ from grpo_core.explain.quantity import Quantity
 from grpo_core.lm import calculator
 from grpo_core.lm.answers import replayed
 from grpo_core.lm.engines import ENGINES
+from grpo_core.lm.interface import NUMPY, TORCH
 from grpo_core.lm.learner import LanguageLearner
-from grpo_core.lm.origin import origin
-from grpo_core.lm.recorded_engine import NUMPY, TORCH
+from grpo_core.lm.rewards import origin
 from grpo_core.lm.vocabulary import STOP, decode
 from grpo_core.metrics import metrics
 from grpo_core.questions import Answer, Replay, placed

@@ -16,8 +16,8 @@ from grpo_core.learners import learner
 from grpo_core.lm import engines
 from grpo_core.lm.answers import Answering
 from grpo_core.lm.engines import ENGINES, chosen_engine
+from grpo_core.lm.interface import NUMPY, TORCH, engine_of
 from grpo_core.lm.learner import LanguageLearner
-from grpo_core.lm.recorded_engine import NUMPY, TORCH, engine_of
 from grpo_core.questions import Replay, Replayed
 from grpo_core.record import Step
 from tests.core.lm.test_learner import same, small

@@ -14,12 +14,10 @@ from tests.test_architecture import APART, LIGHT, ROOT, files, imports, inside, 
 HEAVY = {"torch", "safetensors", "transformers", "peft"}
 WITH_TORCH = {
     "model",
-    "scoring",
     "sampler",
     "checkpoint",
     "pretraining",
     "trained_weights",
-    "ledger",
     "character_policy",
     "engines",
     "device_sampling",
@@ -28,18 +26,14 @@ WITH_TORCH = {
 
 OF_FOLDERS = {
     "adapter",
-    "answers",
     "layers",
     "chat",
+    "learner",
     "loading",
-    "measuring",
     "folder_policy",
-    "prepared_cache",
-    "probe",
     "sampling",
     "saving",
     "scoring",
-    "snapshots",
     "weights",
 }
 """Modules of grpo_core.trainers.hf that name torch, transformers or peft."""

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grpo_core.lm.model import Layout, layout
 from grpo_core.lm.packing import key_columns
-from grpo_core.lm.scoring import Layout, layout
 from grpo_core.lm.vocabulary import padded
 from tests.core.lm.models import CPU
 

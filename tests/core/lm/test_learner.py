@@ -15,9 +15,9 @@ from grpo_core.errors import GrpoError, NonFiniteError, SettingsError
 from grpo_core.learners import leading_to, learner, origin
 from grpo_core.lm.answers import Answering
 from grpo_core.lm.engines import ENGINES
+from grpo_core.lm.interface import TORCH
 from grpo_core.lm.learner import LanguageLearner
-from grpo_core.lm.recorded_engine import TORCH
-from grpo_core.lm.scoring import layout, score
+from grpo_core.lm.model import layout, score
 from grpo_core.metrics import metrics
 from grpo_core.objective import evaluate
 from grpo_core.questions import Answer, Question, placed

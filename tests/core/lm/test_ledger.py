@@ -7,24 +7,24 @@ import pytest
 from grpo_core.config import language_settings
 from grpo_core.learners import never
 from grpo_core.lm.engines import ENGINES
+from grpo_core.lm.interface import TORCH
 from grpo_core.lm.learner import LanguageLearner
-from grpo_core.lm.ledger import allocated, counted
 from grpo_core.lm.numpy_engine.weights import parameters
-from grpo_core.lm.recorded_engine import TORCH
 from grpo_core.memory import Training, ledger, total
 
 
 def test_the_tensors_of_a_model_after_an_update_are_what_the_ledger_predicts() -> None:
     settings = language_settings().replace({"learner.group_size": 2, "task.prompts": 1})
     training = LanguageLearner(settings, cancelled=never, make_policy=ENGINES[TORCH])
-    fresh = counted(training.policy)
+    fresh = training.policy.ledger()["blocks"]
     assert {(block.model, block.part) for block in fresh} == {
         ("policy", "weights"),
         ("policy", "gradients"),
         ("reference", "weights"),
     }
     next(training)
-    blocks = {(block.model, block.part): block for block in counted(training.policy)}
+    after = training.policy.ledger()
+    blocks = {(block.model, block.part): block for block in after["blocks"]}
     count = parameters(settings.model)
     bill = Training(parameters=count, weight_bytes=4, gradient_bytes=4, optimizer="adamw", generated=0)
     for block in ledger(bill):
@@ -35,4 +35,4 @@ def test_the_tensors_of_a_model_after_an_update_are_what_the_ledger_predicts() -
         assert block.bytes <= found.bytes <= block.bytes + tensors, block
     assert total(list(blocks.values())) == pytest.approx(20 * count, rel=0.01)
     assert f"{count:,} numbers of float32" in blocks["policy", "weights"].formula
-    assert allocated(training.policy) is None, "on the CPU torch keeps no count"
+    assert after["allocated"] is None, "on the CPU torch keeps no count"

@@ -20,20 +20,17 @@ from grpo_core.learners import leading_to, origin
 from grpo_core.lm.answers import Answering
 from grpo_core.lm.character_policy import CharacterPolicy
 from grpo_core.lm.engines import ENGINES
-from grpo_core.lm.interface import SamplingRequest, Scores
+from grpo_core.lm.interface import NUMPY, TORCH, SamplingRequest, Scores, engine_of
 from grpo_core.lm.learner import LanguageLearner
-from grpo_core.lm.model import Transformer, initialized
-from grpo_core.lm.numpy_engine.numpy_policy import NumpyPolicy, logit_gradient, started
+from grpo_core.lm.model import Transformer, initialized, layout, score
+from grpo_core.lm.numpy_engine.numpy_policy import NumpyPolicy, logit_gradient, set_threads, started
 from grpo_core.lm.numpy_engine.sampler import CachedPrefixes
-from grpo_core.lm.numpy_engine.threads import set_threads
 from grpo_core.lm.numpy_engine.transformer import backward, forward, log_softmax, softmax
 from grpo_core.lm.numpy_engine.weights import NormalNumbers, Weights, parameters, shapes
 from grpo_core.lm.packing import packed
 from grpo_core.lm.passes import Loss
-from grpo_core.lm.recorded_engine import NUMPY, TORCH, engine_of
 from grpo_core.lm.sampler import sample
 from grpo_core.lm.sampling import drawn
-from grpo_core.lm.scoring import layout, score
 from grpo_core.metrics import metrics
 from grpo_core.questions import Question, Replay, Replayed
 from grpo_core.record import Step

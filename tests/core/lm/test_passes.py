@@ -133,7 +133,7 @@ def test_a_critic_learns_what_is_paid_by_plain_descent(seen: Seen) -> None:
 
 def _stream(settings: Settings, step: Step) -> np.ndarray:
     """Return (B, T, D), the critic's input at each token's position before the first update."""
-    from grpo_core.lm.scoring import layout, score
+    from grpo_core.lm.model import layout, score
 
     fresh = run(settings).policy
     assert step.prompt_tokens is not None

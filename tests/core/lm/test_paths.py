@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from grpo_core.lm.interface import SamplingRequest
+from grpo_core.lm.model import layout, score
 from grpo_core.lm.numpy_engine.weights import parameters
 from grpo_core.lm.sampler import sample
-from grpo_core.lm.scoring import layout, score
 from grpo_core.lm.vocabulary import STOP
 from tests.core.lm.models import CPU, TINY, lively, plain_logp, prompts, sampled
 

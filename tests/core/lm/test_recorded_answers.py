@@ -12,7 +12,7 @@ from grpo_core.config import language_settings
 from grpo_core.host.language import AnsweringLearner
 from grpo_core.learners import language_learner, never
 from grpo_core.lm import recorded_answers as recorded
-from grpo_core.lm.origin import origin
+from grpo_core.lm.rewards import origin
 from grpo_core.questions import FirstAnswers, FixedAnswers, answer_from_json, question_from_json
 from grpo_core.record import Step
 from grpo_core.shipped import CHECKPOINT, resource

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from grpo_core.config import LanguageTask, language_settings
 from grpo_core.errors import GrpoError
 from grpo_core.lm import problems
-from grpo_core.lm.origin import origin
 from grpo_core.lm.problems import Prompt
-from grpo_core.lm.rewards import CHECKERS, WATCHED, PromptSource, parts, rewards
+from grpo_core.lm.rewards import CHECKERS, WATCHED, PromptSource, origin, parts, rewards
 from grpo_core.lm.vocabulary import VOCABULARY
 
 ANYTHING = st.text(alphabet="".join(VOCABULARY[1:]), max_size=24)

@@ -11,10 +11,9 @@ import torch
 
 from grpo_core.lm import sampler
 from grpo_core.lm.interface import SamplingRequest, Table
-from grpo_core.lm.model import Transformer
+from grpo_core.lm.model import Transformer, layout, score
 from grpo_core.lm.sampler import sample
 from grpo_core.lm.sampling import ALIKE
-from grpo_core.lm.scoring import layout, score
 from grpo_core.lm.vocabulary import STOP, VOCABULARY
 from tests.core.lm.models import CPU, TINY, lively, prompts
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from grpo_core.config import Model
 from grpo_core.lm.checkpoint import started
-from grpo_core.lm.scoring import layout, score
+from grpo_core.lm.model import layout, score
 from tests.core.lm.models import CPU, lively, plain_logp, prompts, sampled
 from tests.core.lm.test_layout import batch, shapes
 

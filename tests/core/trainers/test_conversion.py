@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grpo_core.assumed import assumption
 from grpo_core.commands.cli import main, parsers
 from grpo_core.errors import NotRecordedError, RunFileError
 from grpo_core.foreign.recording import Completions, Source
 from grpo_core.record import ARRAYS
 from grpo_core.runs.library import entries
+from grpo_core.texts import assumption
 from grpo_core.trainers.audit import audit
 from grpo_core.trainers.conversion import convert
 from grpo_core.trainers.importers import IMPORTERS, open_source

@@ -17,8 +17,7 @@ from grpo_core import kl
 from grpo_core import objective as loss
 from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.layout import runs_last
-from grpo_core.bandit.sampling import Batch
-from grpo_core.bandit.simulate import State, never, start, update
+from grpo_core.bandit.simulate import Batch, State, never, start, update
 from grpo_core.bandit.streams import Streams
 from grpo_core.bandit.tabular_policy import Completions, log_probs
 from grpo_core.bandit.tasks import task

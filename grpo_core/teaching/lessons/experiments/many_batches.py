@@ -10,8 +10,7 @@ import numpy as np
 
 from grpo_core.advantages import advantages
 from grpo_core.bandit.layout import runs_last
-from grpo_core.bandit.sampling import draw
-from grpo_core.bandit.simulate import never
+from grpo_core.bandit.simulate import draw, never
 from grpo_core.bandit.streams import Streams
 from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings

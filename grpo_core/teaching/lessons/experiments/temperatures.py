@@ -15,8 +15,7 @@ from grpo_core import recompute
 from grpo_core.advantages import advantages, equal_rewards
 from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.layout import gather, places
-from grpo_core.bandit.sampling import Batch, draw
-from grpo_core.bandit.simulate import never, start
+from grpo_core.bandit.simulate import Batch, draw, never, start
 from grpo_core.bandit.streams import Streams
 from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings, language_settings

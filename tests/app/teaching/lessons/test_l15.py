@@ -15,7 +15,7 @@ from grpo_core.bandit.simulate import updates
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, SettingsError
 from grpo_core.explain import Quantity
-from grpo_core.lm.recorded_engine import NUMPY, engine_of
+from grpo_core.lm.interface import NUMPY, engine_of
 from grpo_core.teaching.lessons.experiments.courses import expected_length, length_courses
 from tests.app.teaching.lessons.hands import Pupil
 from tests.app.teaching.lessons.held import SAME, UP, known, lesson_of, settings_of

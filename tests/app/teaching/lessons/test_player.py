@@ -18,7 +18,7 @@ from app.window.docks import SEPARATOR, Dock
 from app.workspace.cursor import Stage
 from grpo_core.breakpoints import Breakpoint
 from grpo_core.config import Settings, language_settings
-from grpo_core.lm.recorded_engine import NUMPY, engine_of
+from grpo_core.lm.interface import NUMPY, engine_of
 from grpo_core.teaching.lessons import Lesson, LessonStep, as_told
 from tests.app.teaching.lessons import held
 from tests.app.teaching.lessons.hands import Pupil

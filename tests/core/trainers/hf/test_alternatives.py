@@ -18,7 +18,7 @@ from grpo_core.learners import learner
 from grpo_core.metrics import metrics
 from grpo_core.record import Step
 from grpo_core.runs.layout import decoded, encoded
-from grpo_core.trainers.hf.measuring import LIKELIEST
+from grpo_core.trainers.hf.scoring import LIKELIEST
 from tests.core.trainers.hf.tiny import KINDS, small
 
 

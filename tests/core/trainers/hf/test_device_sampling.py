@@ -15,8 +15,7 @@ from grpo_core.lm.interface import SamplingRequest, Table
 from grpo_core.trainers.hf.adapter import spare_launches
 from grpo_core.trainers.hf.folder_policy import FolderPolicy
 from grpo_core.trainers.hf.loading import libraries
-from grpo_core.trainers.hf.prepared_cache import is_plain, prepared_cache
-from grpo_core.trainers.hf.sampling import CachedRows, sample, sampled_on_device
+from grpo_core.trainers.hf.sampling import CachedRows, is_plain, prepared_cache, sample, sampled_on_device
 from grpo_core.trainers.hf.scoring import proved
 from tests.core.lm.fake_cuda import fake_cuda
 from tests.core.lm.graphs import Recorded
@@ -76,7 +75,7 @@ def test_the_host_waits_at_looks_and_for_the_result_alone(kind: str, folders: di
     assert dict(seen) == {"cpu": 1 + (longest - 1) // LOOK}
     with waits() as seen:
         _, mask, _ = drawn(policy, *given)
-    assert sum(seen.values()) / mask.any(axis=0).sum() > 4, "what is counted is there to be counted"
+    assert sum(seen.values()) / mask.any(axis=0).sum() > 3, "what is counted is there to be counted"
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -21,8 +21,8 @@ from grpo_core.objective import evaluate
 from grpo_core.record import ARRAYS, Step
 from grpo_core.runs.run_file import RunReader, RunWriter
 from grpo_core.texts import completion_text, prompt_text
+from grpo_core.trainers.hf.folder import ignored
 from grpo_core.trainers.hf.folder_policy import FolderPolicy
-from grpo_core.trainers.hf.generation import ignored
 from grpo_core.trainers.hf.learner import FolderLearner
 from grpo_core.trainers.hf.scoring import Ways
 from tests.core.trainers.hf.tiny import KINDS, small

@@ -17,7 +17,7 @@ from grpo_core.questions import Answer, Question, Replay, Replayed
 from grpo_core.record import Step
 from grpo_core.runs.run_file import RunReader, RunWriter
 from grpo_core.trainers.hf.learner import FolderLearner
-from grpo_core.trainers.hf.snapshots import Snapshots
+from grpo_core.trainers.hf.weights import Snapshots
 from tests.core.trainers.hf.test_policy import same
 from tests.core.trainers.hf.tiny import small
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from grpo_core.errors import RunFileError
-from grpo_core.trainers.hf.generation import generation_settings
+from grpo_core.trainers.hf.folder import generation_settings
 from grpo_core.trainers.importers import open_source, parquet
 from grpo_core.trainers.importers.parquet import Columns
 from tests.core.trainers.trace_files import copied

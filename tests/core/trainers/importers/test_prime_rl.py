@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from grpo_core import recompute
-from grpo_core.assumed import assumption
 from grpo_core.foreign.readers import recorded
+from grpo_core.texts import assumption
 from grpo_core.trainers.audit.audit import audit
 from grpo_core.trainers.audit.report import why_not
 from grpo_core.trainers.health import diagnose

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from grpo_core import recompute
-from grpo_core.assumed import assumption
 from grpo_core.config import PRESETS
 from grpo_core.errors import NotRecordedError
 from grpo_core.evaluated_step import EvaluatedStep
 from grpo_core.foreign.recording import Source
 from grpo_core.record import Step
+from grpo_core.texts import assumption
 from grpo_core.trainers import recorded_series
 from grpo_core.trainers.health import diagnose
 from grpo_core.trainers.importers import open_source, verifiers_tokens

@@ -6,8 +6,7 @@ import math
 
 from grpo_core.arrays import Array
 from grpo_core.config import Objective
-from grpo_core.expression import Expression, Reading
-from grpo_core.formula_term import ADVANTAGE, Term, ratio_factor
+from grpo_core.expression import ADVANTAGE, Expression, Reading, Term, ratio_factor
 from grpo_core.surrogates import Batch, Path, Ratio, Script, Surrogate
 from grpo_core.typeset import number, signed
 
