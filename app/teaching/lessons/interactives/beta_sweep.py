@@ -214,6 +214,6 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
     def computed(self, key: tuple[Settings, str], poll: Poll) -> Iterator[dict[str, float]]:
         """Yield the means over the seeds after the last update, one β at a time, for the curve named in ``key``."""
         base, name = key
-        points = [base.replace({**CURVES[name], "objective.beta": beta}) for beta in BETAS]
-        for runs in self.workspace.jobs.results("ensembles", points, self.seeds(SEEDS), UPDATES, poll=poll):
+        points = {beta: base.replace({**CURVES[name], "objective.beta": beta}) for beta in BETAS}
+        for _, runs in self.trained(points, self.seeds(SEEDS), UPDATES, poll):
             yield {measure: float(runs.measures[measure][-1].mean()) for measure in ("kl", "reward")}

@@ -31,7 +31,15 @@ from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.explain import Quantity
 from grpo_core.metrics import METRICS
 from grpo_core.teaching.lessons import Offer
-from grpo_core.teaching.lessons.experiments.checkup import REMEDIES, SEEDS, audits, cause, right_at_end
+from grpo_core.teaching.lessons.experiments.checkup import (
+    REMEDIES,
+    SEEDS,
+    UPDATES,
+    audits,
+    cause,
+    right_at_end,
+    treatments,
+)
 from grpo_core.text import as_sentence, clauses, plural, tr
 
 SHOWS = ("dials", "remedies")
@@ -201,7 +209,7 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
             return
         yield "", audits(settings, right)
         if treat:
-            yield from self.workspace.jobs.results("checkup", settings, right, self.seeds(SEEDS), poll=poll)
+            yield from self.trained(treatments(settings, right), self.seeds(SEEDS), UPDATES, poll)
 
 
 def _scale(name: str) -> Scale:

@@ -6,13 +6,14 @@ The group mean includes the completion itself, which makes a step shorter than w
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QHBoxLayout, QToolButton
 
 from app.boxes import across
+from app.jobs.runner import Poll
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
@@ -70,7 +71,6 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
     In the state, ``kinds`` are the budgets shown, and ``switch`` those that the user can toggle.
     """
 
-    job = "group_sizes"
     shows_run = False
     offer = Offer(
         shows=SHOWS,
@@ -119,6 +119,12 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
 
     def keys(self, settings: Settings) -> Sequence[Key]:
         return [(settings, kind, self.seeds(SEEDS)) for kind in self._kinds]
+
+    def computed(self, key: Key, poll: Poll) -> Iterator[tuple[int, Ensemble]]:
+        settings, kind, seeds = key
+        for size in SIZES:
+            own, updates = group_sizes.planned(settings, kind, size)
+            yield from self.trained({size: own}, seeds, updates, poll)
 
     def waiting(self) -> str:
         return plural(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Generic, TypeVar
 
 from PySide6.QtCore import Slot
@@ -12,9 +12,11 @@ from app.jobs.runner import Poll, Runner
 from app.teaching.lessons.interactives.base import Interactive
 from app.workspace.workspace import Workspace
 from grpo_core.config import Settings
+from grpo_core.experiments.ensemble import Ensemble
 
 Key = TypeVar("Key", bound=Hashable)
 Result = TypeVar("Result")
+Name = TypeVar("Name")
 
 
 class ManyRuns(Interactive, Generic[Key, Result]):
@@ -59,6 +61,13 @@ class ManyRuns(Interactive, Generic[Key, Result]):
         """Yield the results for ``key``, by default those of the job with the parts of the key as arguments."""
         assert isinstance(key, tuple)
         return self.workspace.jobs.results(self.job, *key, poll=poll)
+
+    def trained(
+        self, points: Mapping[Name, Settings], seeds: Sequence[int], updates: int, poll: Poll
+    ) -> Iterator[tuple[Name, Ensemble]]:
+        """Yield the runs of all ``seeds`` at each of the ``points``, with the name of the point."""
+        runs = self.workspace.jobs.results("ensembles", [*points.values()], seeds, updates, poll=poll)
+        return zip(points, runs, strict=True)
 
     def train(self, settings: Settings) -> None:
         """Compute the missing results under ``settings``, and no others from now on."""

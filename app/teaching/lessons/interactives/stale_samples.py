@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from app.jobs.runner import Poll
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
@@ -20,7 +21,7 @@ from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments import stale_samples
-from grpo_core.teaching.lessons.experiments.stale_samples import AGES, SEEDS
+from grpo_core.teaching.lessons.experiments.stale_samples import AGES, SEEDS, UPDATES
 from grpo_core.text import listed, plural, tr
 
 LEARNER = BarSeries(name=tr("the policy that learns"), meaning="policy")
@@ -43,7 +44,6 @@ class StaleSamples(ManyRuns[Key, tuple[int, Ensemble]]):
     In the state, ``ages`` are the ages with bars, and ``weighted`` is whether to add weighted runs.
     """
 
-    job = "stale_samples"
     without_runs = ("policies",)
     offer = Offer(
         shows=("policies", "wrong"),
@@ -75,6 +75,11 @@ class StaleSamples(ManyRuns[Key, tuple[int, Ensemble]]):
 
     def keys(self, settings: Settings) -> Sequence[Key]:
         return [(settings, weighted, self.seeds(SEEDS)) for weighted in self._shown]
+
+    def computed(self, key: Key, poll: Poll) -> Iterator[tuple[int, Ensemble]]:
+        settings, weighted, seeds = key
+        points = {age: stale_samples.planned(settings, age, weighted=weighted) for age in AGES}
+        return self.trained(points, seeds, UPDATES, poll)
 
     def waiting(self) -> str:
         return plural(
