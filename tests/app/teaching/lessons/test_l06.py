@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 
-from app.panel_registry import lesson_panels
 from app.teaching.lessons.catalogue import lessons
 from app.teaching.lessons.interactives.group_size import PARTS, SHOWS, SMALL, GroupSize
 from grpo_core.config import Settings
@@ -21,7 +20,7 @@ from tests.app.teaching.lessons.hands import Pupil
 pytestmark = pytest.mark.one_window
 
 Key = Qt.Key
-LESSON = next(lesson for lesson in lessons(lesson_panels())[0] if lesson.id == "group_size")
+LESSON = next(lesson for lesson in lessons()[0] if lesson.id == "group_size")
 ENDS = (SIZES[0], SIZES[-1])
 
 
