@@ -220,7 +220,8 @@ class StepCounter(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        large, small = self._fonts()
+        large = QFontMetrics(self._theme.font("counter", LARGE * self._scale))
+        small = QFontMetrics(self._theme.font("strong", SMALL * self._scale))
         edge = round(16 * self._scale)
         # The widest text in a run with a four-digit number of updates, so that it does not jump with each update.
         usual = ("0,000", tr("Update, pass 4/4"))
@@ -229,11 +230,6 @@ class StepCounter(QWidget):
             *(small.horizontalAdvance(text) for text in (usual[1], self._lines[1])),
         )
         return QSize(wide + 2 * edge, round(large.height() * 0.95 + small.height() + edge))
-
-    def _fonts(self) -> tuple[QFontMetrics, QFontMetrics]:
-        large = self._theme.font("counter", LARGE * self._scale)
-        small = self._theme.font("strong", SMALL * self._scale)
-        return QFontMetrics(large), QFontMetrics(small)
 
     def _space(self) -> tuple[int, int]:
         outer, edge = self.window().size(), round(MARGIN * self._scale)

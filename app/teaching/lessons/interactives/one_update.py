@@ -95,9 +95,6 @@ class OneUpdate(Interactive):
         self._below = across((self.table, 3), (right, 2), spacing=16)
         self.lay_out((self.bars, 1), (self._below, 1), spacing=6)
 
-    def _reached(self, stage: str) -> bool:
-        return SHOWS.index(stage) <= SHOWS.index(self.shows)
-
     def _draw(self, view: View) -> str:
         self._step = view.step.step
         numbers = view.step.numbers
@@ -135,7 +132,7 @@ class OneUpdate(Interactive):
         assert self._step is not None
         cells: list[object] = [str(int(self._step.tokens[row, 0]) + 1)]  # actions count from 1
         for column in COLUMNS[1:]:
-            if not self._reached(SINCE[column.key]):
+            if SHOWS.index(SINCE[column.key]) > SHOWS.index(self.shows):
                 cells.append(None)
                 continue
             value = numbers[self._address(column.key, row)]
