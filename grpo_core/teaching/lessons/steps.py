@@ -271,7 +271,7 @@ class Steps:
         return answer
 
 
-def _replaced(t: Table, base: Settings, changes: Mapping[str, Any]) -> Settings:
+def _replaced(t: Table, base: Settings, changes: dict[str, Any]) -> Settings:
     """Return ``base`` with ``changes``, of which the table ``t`` has the latest.
 
     Raises:
