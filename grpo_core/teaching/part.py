@@ -15,10 +15,3 @@ def jobs() -> dict[str, Answer]:
 def plugins() -> dict[str, str]:
     """Return the tables to which packages of others can add rows."""
     return {"lesson": "grpo_core.teaching.lessons:PACKAGED"}
-
-
-def packed() -> dict[str, type]:
-    """Return the results of these experiments, by their names in the format."""
-    from grpo_core.teaching.lessons.experiments.courses import ChainProgress, Lengths
-
-    return {"chain course": ChainProgress, "lengths": Lengths}

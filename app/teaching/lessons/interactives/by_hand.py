@@ -169,9 +169,9 @@ class KlExplorer(Interactive):
             shown_values = compared(ESTIMATORS, divergence.by_action, names, tr("action"), NATS, reach=REACH)
             self.values.show_picture(shown_values)
         elif what == "running":
-            if self.running.picture.subject is not divergence.sampled.running:
+            if self.running.picture.subject is not divergence.running:
                 lines = [Line(name=part.name, label=part.name, meaning=part.meaning) for part in ESTIMATORS]
-                self.running.show_picture(running_means(lines, divergence.sampled.running, divergence.both[0]))
+                self.running.show_picture(running_means(lines, divergence.running, divergence.both[0]))
         else:
             down, back = divergence.descents
             heights = {**divergence.pulls, DOWN.name: down, BACK.name: back}

@@ -82,7 +82,7 @@ CROWDED = 1.6
 """Minimum scale at which the sentence about a member's idea is omitted."""
 
 
-class FamilyTree(ManyRuns[tuple[str, Settings, tuple[int, ...]], tuple[str, Ensemble]]):
+class FamilyTree(ManyRuns[str, tuple[str, Ensemble]]):
     """The tree, and next to it the runs of the selected member and its parent, and the switches that differ.
 
     In the state, ``member`` is the selected one, ``all`` is whether to show more than :data:`FEW`, and ``names`` are
@@ -127,7 +127,7 @@ class FamilyTree(ManyRuns[tuple[str, Settings, tuple[int, ...]], tuple[str, Ense
 
     @property
     def result(self) -> Compared | None:
-        return compared(self.member, dict(self.results(self.keys(self.settings)[0])))
+        return compared(self.member, dict(self.results(self.member.name)))
 
     @property
     def _left(self) -> int:
@@ -135,13 +135,15 @@ class FamilyTree(ManyRuns[tuple[str, Settings, tuple[int, ...]], tuple[str, Ense
         turned = len(self.result.turned) if self.result is not None else -1
         return len(switches(self.member, self.settings)) - turned
 
-    def keys(self, settings: Settings) -> Sequence[tuple[str, Settings, tuple[int, ...]]]:
-        """Return the key of the selected member, whose seeds begin with that of the lesson's run."""
-        return [(self.member.name, settings, tuple(range(settings.seed, settings.seed + SEEDS)))]
+    @property
+    def lanes(self) -> Sequence[str]:
+        """The selected member."""
+        return [self.member.name]
 
-    def computed(self, key: tuple[str, Settings, tuple[int, ...]], poll: Poll) -> Iterator[tuple[str, Ensemble]]:
-        name, settings, seeds = key
-        return self.trained(planned(member(name), settings), seeds, UPDATES, poll)
+    def computed(self, settings: Settings, lane: str, poll: Poll) -> Iterator[tuple[str, Ensemble]]:
+        """Yield the runs of a member, with seeds from that of the lesson's run on."""
+        seeds = tuple(range(settings.seed, settings.seed + SEEDS))
+        return self.trained(planned(member(lane), settings), seeds, UPDATES, poll)
 
     def waiting(self) -> str:
         before = forebear(self.member)

@@ -61,11 +61,7 @@ PICTURES = {
 """Title, vertical axis and series of each picture."""
 
 
-Key = tuple[Settings, str, tuple[int, ...]]
-"""Key of runs: their settings, the budget, and the seeds."""
-
-
-class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
+class GroupSize(ManyRuns[str, tuple[int, Ensemble]]):
     """Bars over G: medians over the seeds, with whiskers for the middle half.
 
     In the state, ``kinds`` are the budgets shown, and ``switch`` those that the user can toggle.
@@ -115,23 +111,23 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
 
     def runs(self, kind: str) -> dict[int, Ensemble]:
         """Return the runs so far under a budget, by group size."""
-        return dict(self.results((self.settings, kind, self.seeds(SEEDS))))
+        return dict(self.results(kind))
 
-    def keys(self, settings: Settings) -> Sequence[Key]:
-        return [(settings, kind, self.seeds(SEEDS)) for kind in self._kinds]
+    @property
+    def lanes(self) -> Sequence[str]:
+        return self._kinds
 
-    def computed(self, key: Key, poll: Poll) -> Iterator[tuple[int, Ensemble]]:
-        settings, kind, seeds = key
+    def computed(self, settings: Settings, lane: str, poll: Poll) -> Iterator[tuple[int, Ensemble]]:
         for size in SIZES:
-            own, updates = group_sizes.planned(settings, kind, size)
-            yield from self.trained({size: own}, seeds, updates, poll)
+            own, updates = group_sizes.planned(settings, lane, size)
+            yield from self.trained({size: own}, self.seeds(SEEDS), updates, poll)
 
     def waiting(self) -> str:
         return plural(
             "{count} run at each group size: {done} of {sizes} sizes done…",
             "{count} runs at each group size: {done} of {sizes} sizes done…",
             SEEDS,
-        ).format(count=SEEDS, done=len(self.results(self.coming) if self.coming else ()), sizes=len(SIZES))
+        ).format(count=SEEDS, done=self.done, sizes=len(SIZES))
 
     def _draw(self, view: View) -> str:
         # the experiment sets both itself
