@@ -66,17 +66,14 @@ class PointerRing(QWidget):
         if kind in (QEvent.Type.MouseMove, QEvent.Type.MouseButtonPress, QEvent.Type.MouseButtonRelease):
             mouse = cast(QMouseEvent, event)
             self._pressed = mouse.buttons() != Qt.MouseButton.NoButton
-            self._go_to(mouse.position().toPoint())
+            self.move(mouse.position().toPoint() - self.rect().center())
+            if self.isHidden():
+                self.show()
+            self.raise_()
+            self.update()
         elif kind == QEvent.Type.Leave:
             self.hide()
         return False
-
-    def _go_to(self, place: QPoint) -> None:
-        self.move(place - self.rect().center())
-        if self.isHidden():
-            self.show()
-        self.raise_()
-        self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter, theme = QPainter(self), self._theme
@@ -173,13 +170,6 @@ def visible_controls(window: QWidget, but: QWidget) -> list[QRect]:
     ]
 
 
-def visible_content(window: QWidget) -> list[QRect]:
-    """Return the rectangles of the visible plots and labels of ``window``."""
-    parts = [part for part in window.findChildren(QWidget) if isinstance(part, CONTENT)]
-    drawn = [part.viewport() if isinstance(part, QGraphicsView) else part for part in parts]  # a plot hides itself
-    return [QRect(part.mapTo(window, QPoint()), part.size()) for part in drawn if not part.visibleRegion().isEmpty()]
-
-
 class StepCounter(QWidget):
     """An overlay that covers no control, and as little as possible of plots and text. It can be dragged.
 
@@ -258,7 +248,11 @@ class StepCounter(QWidget):
         if row is not None and not row.visibleRegion().isEmpty():
             box = QRect(row.mapTo(window, QPoint()), row.size())
             places.insert(0, QPoint(box.right() - self.width() - edge, box.center().y() - self.height() // 2))
-        controls, content = visible_controls(window, self), visible_content(window)
+        parts = [part for part in window.findChildren(QWidget) if isinstance(part, CONTENT)]
+        drawn = [part.viewport() if isinstance(part, QGraphicsView) else part for part in parts]  # a plot hides itself
+        seen = [part for part in drawn if not part.visibleRegion().isEmpty()]
+        content = [QRect(part.mapTo(window, QPoint()), part.size()) for part in seen]
+        controls = visible_controls(window, self)
 
         def covered(place: QPoint) -> tuple[int, int]:
             own = QRect(place, self.size())

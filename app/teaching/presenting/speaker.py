@@ -38,6 +38,7 @@ class SpeakerWindow(QWidget):
     Attributes:
         notes: the speaker's notes; read-only until a click or the button "Edit notes", so that keys of a lesson and of
             a remote control do not end up in them.
+        choice: the combo box for the screen that the class sees.
         key_target: function that returns the widget of the main window that receives the keys that this window does not
             use, for example an open question; None for no widget.
 

@@ -289,11 +289,13 @@ def _completion(update: ShownUpdate, row: int, first: str, levels: dict[str, np.
             for name in here or (DEFAULT,)
         }
         doors = [update.place(quantity) for quantity in asked.values()]
+        level = here.get(first, 0)
+        colour = f"u{level}" if level > 0 else f"d{-level}" if level < 0 else ""
         parts.append(
             update.door(
                 asked[first or DEFAULT],
                 text,
-                f"token {tint_class(here.get(first, 0))}",
+                f"token {colour}",
                 data_levels=",".join(map(str, here.values())),
                 data_doors=",".join("" if place is None else str(place) for place in doors),
             )
@@ -312,8 +314,3 @@ def _completion(update: ShownUpdate, row: int, first: str, levels: dict[str, np.
         class_="paid",
     )
     return element("li", element("span", *parts, class_="line"), numbers, value=row + 1)
-
-
-def tint_class(level: int) -> str:
-    """Return the class of a token's colour."""
-    return f"u{level}" if level > 0 else f"d{-level}" if level < 0 else ""

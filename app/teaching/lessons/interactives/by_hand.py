@@ -32,7 +32,6 @@ from app.teaching.lessons.interactives.pictures import (
 from app.teaching.lessons.readable import readable
 from app.theme.labels import Label
 from app.workspace.view import View
-from grpo_core.config import Objective
 from grpo_core.errors import GrpoError, ShapeError
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments import by_hand
@@ -251,14 +250,6 @@ class RatioExplorer(Interactive):
         self._moves = [] if math.isnan(prob) else [(action - 1, prob)]
         self.policy.chosen = max(action - 1, 0)
 
-    def _compute(self, objective: Objective, old_logp: np.ndarray) -> Ratios:
-        """Return the ratios to the old policy after all drags."""
-        logp, action = old_logp, 0
-        for action, prob in self._moves:
-            action = min(max(action, 0), len(logp) - 1)
-            logp = with_probability(logp, action, prob)
-        return Ratios(objective, old_logp, logp, action, self.state["gain"])
-
     @Slot(int, float)
     def _on_dragged(self, action: int, prob: float) -> None:
         if self._moves and self._moves[-1][0] == action:
@@ -272,7 +263,12 @@ class RatioExplorer(Interactive):
         if now is None:
             return self.note.text()
         old_logp = from_weights(np.maximum(now[0], 1e-8).tolist())
-        ratios_now = self.ratios_now = self._compute(view.next_settings.objective, old_logp)
+        logp, action = old_logp, 0
+        for action, prob in self._moves:
+            action = min(max(action, 0), len(logp) - 1)
+            logp = with_probability(logp, action, prob)
+        objective = view.next_settings.objective
+        ratios_now = self.ratios_now = Ratios(objective, old_logp, logp, action, self.state["gain"])
         names = view.step.origin.vocabulary[: len(ratios_now.logp)]
         old = np.exp(ratios_now.old_logp)
         dragged = what != "alone"  # in that view, every action is changed in turn

@@ -275,10 +275,6 @@ class SweetSpot(ManyRuns[None, float]):
     def ready(self) -> bool:
         return "curve" in self.hidden or super().ready
 
-    @property
-    def _measured(self) -> list[float]:
-        return self.results(None)
-
     def _draw(self, view: View) -> str:
         if view.run.origin.settings != self._base:
             self._base = view.run.origin.settings
@@ -328,7 +324,7 @@ class SweetSpot(ManyRuns[None, float]):
         return float(policies[0][:, RIGHT].mean()) if policies else math.nan, math.nan
 
     def _picture(self, way: np.ndarray, here: tuple[float, float]) -> LinePicture:
-        known = [] if "curve" in self.hidden else self._measured
+        known = [] if "curve" in self.hidden else self.results(None)
         heights = np.array([*known, *[math.nan] * (len(CHANCES) - len(known))])
         curve = Line(name="curve", title=tr("gradient norm"), meaning="policy", x=np.array(CHANCES), y=heights)
         trail = Line(
@@ -354,7 +350,7 @@ class SweetSpot(ManyRuns[None, float]):
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         def best() -> float:
-            known = self._measured
+            known = self.results(None)
             return CHANCES[int(np.argmax(known))] if len(known) == len(CHANCES) else math.nan
 
         def norm() -> float:

@@ -142,7 +142,11 @@ class FlightDeck(ManyRuns[tuple[int, bool], tuple[str, np.ndarray | Ensemble]]):
         if on_dials:
             self._draw_dials(view)
             return as_sentence(clauses(map(self.summary_of, TITLES)))
-        self._draw_remedies()
+        level = np.full(len(REMEDIES), self._mean("") if self.runs else np.nan)
+        means = np.array([self._mean(name) if name in self.runs else np.nan for name in REMEDIES])
+        heights, names = {TREATED.name: means, ILL.name: level}, [one.title for one in REMEDIES.values()]
+        axis = Scale(label=tr("π(right)"), low=0, high=1.05)
+        self.plot.show_picture(compared((TREATED, ILL), heights, names, tr("put right"), axis))
         if len(self.runs) <= len(REMEDIES):
             return ""
         name = list(REMEDIES)[max(cause(self.runs, self._right), 1) - 1]
@@ -184,13 +188,6 @@ class FlightDeck(ManyRuns[tuple[int, bool], tuple[str, np.ndarray | Ensemble]]):
         if name in METRICS and update >= 1:
             self.workspace.move_to(round(update))
             self.workspace.explain(Quantity(name))
-
-    def _draw_remedies(self) -> None:
-        level = np.full(len(REMEDIES), self._mean("") if self.runs else np.nan)
-        means = np.array([self._mean(name) if name in self.runs else np.nan for name in REMEDIES])
-        heights, names = {TREATED.name: means, ILL.name: level}, [one.title for one in REMEDIES.values()]
-        axis = Scale(label=tr("π(right)"), low=0, high=1.05)
-        self.plot.show_picture(compared((TREATED, ILL), heights, names, tr("put right"), axis))
 
     def _mean(self, name: str) -> float:
         return float(np.nan_to_num(right_at_end(self.runs[name], self._right)).mean())

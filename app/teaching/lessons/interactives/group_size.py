@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QHBoxLayout, QToolButton
+from PySide6.QtWidgets import QToolButton
 
 from app.boxes import across
 from app.jobs.runner import Poll
@@ -81,19 +81,15 @@ class GroupSize(ManyRuns[str, tuple[int, Ensemble]]):
             name: self.make_twin(plot, [part.entry for part in PICTURES[name][2]]) for name, plot in self.plots.items()
         }
         self._stack = pages(*self.twins.values())
-        self.lay_out(self._switch(), (self._stack, 1), self.note, spacing=6)
         self._kinds: tuple[str, ...] = KINDS[:1]
-
-    def _switch(self) -> QHBoxLayout:
-        """Return a row of toggle buttons, one per budget. The results of the checked ones are shown side by side."""
-        self.buttons = {kind: QToolButton() for kind in KINDS}
+        self.buttons = {kind: QToolButton() for kind in KINDS}  # those pressed are shown side by side
         for kind, button in self.buttons.items():
             button.setText(PARTS[kind].name)
             button.setCheckable(True)
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             button.setToolTip(plain_tip(tr("Show or hide: {name} for every group size.").format(name=PARTS[kind].name)))
             button.clicked.connect(self._on_switched)
-        return across(*self.buttons.values(), None)
+        self.lay_out(across(*self.buttons.values(), None), (self._stack, 1), self.note, spacing=6)
 
     def of_many_runs(self) -> Sequence[TwinStack]:
         return [self.twins[self.shows]] if self.shows != "left" else []

@@ -50,7 +50,7 @@ class ManyRuns(Interactive, Generic[Lane, Result]):
 
     @property
     def lanes(self) -> Sequence[Any]:
-        """The lanes that the picture needs now, in the order of computation; by default one that is called None."""
+        """The lanes that the picture needs now, in the order of computation. By default, there is one, called None."""
         return [None]
 
     @abstractmethod

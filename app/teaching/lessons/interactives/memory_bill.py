@@ -171,7 +171,11 @@ class MemoryBill(ManyRuns[None, Counted]):
             row.setVisible(name in self._knobs)
         self._switches.setVisible(any(name in self._knobs for name in SWITCHES))
         if what == "compute":
-            self._draw_work()
+            work = self.bill.work()
+            names = [WORDS.get(who, who) for who in work["PPO, one completion"]]
+            counts = {part.name: np.array([*by.values()]) / PETA for part, by in zip(WORK, work.values(), strict=True)}
+            self.work.show_picture(compared(WORK, counts, names, "", Scale(label="PFLOP", low=0)))
+            self.said[self.twin] = self._sentence("compute")
         self.total.setFont(view.theme.font("strong", view.scale * 1.15))
         self.total.setText(self._sentence(what))
         self.formula.setFont(view.theme.font("body", view.scale))
@@ -185,13 +189,6 @@ class MemoryBill(ManyRuns[None, Counted]):
             )
             self.formula.setText(pattern.format(title=block.title, formula=block.formula, size=size_of([block])))
         return self.total.text()
-
-    def _draw_work(self) -> None:
-        work = self.bill.work()
-        names = [WORDS.get(who, who) for who in work["PPO, one completion"]]
-        heights = {part.name: np.array(list(by.values())) / PETA for part, by in zip(WORK, work.values(), strict=True)}
-        self.work.show_picture(compared(WORK, heights, names, "", Scale(label="PFLOP", low=0)))
-        self.said[self.twin] = self._sentence("compute")
 
     def _sentence(self, what: str) -> str:
         answers = self.bill.answers()

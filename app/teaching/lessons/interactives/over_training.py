@@ -31,13 +31,6 @@ GUESS = Line(name="guess", label=tr("your prediction"), meaning="text", style=Qt
 PROBABILITY = Scale(low=0, high=1.1)
 
 
-def reward_span(rewards: np.ndarray | None) -> tuple[float, float]:
-    """Return the rewards drawn at heights 0 and 1. They are exactly 0 and 1 if all rewards (A,) are in that range."""
-    if rewards is None:
-        return 0.0, 1.0
-    return min(float(rewards.min()), 0.0), max(float(rewards.max()), 1.0)
-
-
 class Climb(Interactive):
     """The policy at the current update as bars, and the curve of one of them up to now, on a fixed axis.
 
@@ -80,7 +73,8 @@ class Climb(Interactive):
         now, count = policies[-1], len(policies[-1])
         rewards = run.origin.action_rewards
         paid = None if rewards is None else rewards[0]
-        low, high = reward_span(paid)
+        # the rewards at heights 0 and 1, which are exactly 0 and 1 if all rewards are in that range
+        low, high = (0.0, 1.0) if paid is None else (min(float(paid.min()), 0.0), max(float(paid.max()), 1.0))
         ghost = np.full(count, np.nan)
         if self.guess is not None:
             ghost[self._action] = self.guess

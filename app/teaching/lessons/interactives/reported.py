@@ -78,15 +78,12 @@ class Reported(Interactive):
             self.evolution.on_frame()
         else:
             self.page.show_part(self.shows, view.theme, view.scale)
-            self._draw_results()
+            found = [row for entry in published() for row in zip(entry.bars, entry.before, entry.after, strict=True)]
+            names, before, after = zip(*found, strict=True)
+            heights = {BEFORE.name: np.array(before), AFTER.name: np.array(after)}
+            self.chart.show_picture(compared((BEFORE, AFTER), heights, names, "", Scale(label="%", low=0, high=100)))
+            self.said[self.twin] = "; ".join(f"{name} {shown(low)} → {shown(high)}%" for name, low, high in found)
         return ""
-
-    def _draw_results(self) -> None:
-        found = [row for entry in published() for row in zip(entry.bars, entry.before, entry.after, strict=True)]
-        names, before, after = zip(*found, strict=True)
-        heights = {BEFORE.name: np.array(before), AFTER.name: np.array(after)}
-        self.chart.show_picture(compared((BEFORE, AFTER), heights, names, "", Scale(label="%", low=0, high=100)))
-        self.said[self.twin] = "; ".join(f"{name} {shown(low)} → {shown(high)}%" for name, low, high in found)
 
     def rows(self, view: View) -> list[list[object]]:
         step, origin = view.step.step, view.run.origin

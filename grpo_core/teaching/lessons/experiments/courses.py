@@ -61,12 +61,7 @@ def chain_courses(
     """Yield the progress of training on the chain of decisions with every seed, from update 0 on.
 
     It has the expected share of ``right`` decisions, and the average reward of a decision ``paid`` by the step checker,
-    (U + 1, S) each.
-
-    Args:
-        updates: number of updates, U.
-        seeds: seeds to train with, (S,).
-        poll: called before each pass; an exception raised by it ends the training.
+    (U + 1, S) each. The arguments are those of :func:`courses`.
 
     Raises:
         SettingsError: the task is not the chain of decisions.
@@ -115,12 +110,7 @@ def length_courses(
     """Yield the lengths of all answers after training with every seed, from update 0 to U = :data:`UPDATES`.
 
     They are the expected numbers of tokens of a ``right`` and of a ``wrong`` answer, and the ``chance`` of a right one,
-    (U + 1, S) each.
-
-    Args:
-        settings: settings of the length toy.
-        seeds: seeds to train with, (S,).
-        poll: called before each pass; an exception raised by it ends the training.
+    (U + 1, S) each. The arguments are those of :func:`courses`.
 
     Raises:
         SettingsError: the task is not the length toy.
