@@ -26,7 +26,8 @@ LONGEST_MINUTES = 60
 MOST_UPDATES = 5000
 POLICIES: Mapping[str, Callable[[], Settings]] = {"bandit": Settings, "language": language_settings}
 """Kinds of policies, with their default settings."""
-_TERM = re.compile(r"\[([^\[\]|]+)(?:\|([^\[\]|]+))?\]")
+TERM = re.compile(r"\[([^\[\]|]+)(?:\|([^\[\]|]+))?\]")
+"""A term in a text: [term] or [shown text|term]."""
 _TOUCHED = re.compile(r"( ?)\{([^{}]*?)(?: \|\| ([^{}]*))?\}")
 
 
@@ -62,14 +63,14 @@ class Vocabulary:
 def terms_in(text: str) -> dict[str, str]:
     """Return the terms in brackets, [term] or [shown text|term], with the text shown for the first link to each."""
     found: dict[str, str] = {}
-    for said, term in _TERM.findall(text):
+    for said, term in TERM.findall(text):
         found.setdefault(term or said, said)
     return found
 
 
 def spoken(text: str) -> str:
     """Return ``text`` without the brackets."""
-    return _TERM.sub(r"\1", text)
+    return TERM.sub(r"\1", text)
 
 
 def to_touch(text: str) -> str:
