@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from app.widgets.panel_spec import Area, PanelSpec, later
-from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
 if TYPE_CHECKING:
     from app.teaching.homework_panel import HomeworkPanel
     from app.teaching.lessons.panel import LessonPanel
-
 
 HOMEWORK: PanelSpec[HomeworkPanel] = PanelSpec(
     id="homework",
@@ -23,18 +21,11 @@ HOMEWORK: PanelSpec[HomeworkPanel] = PanelSpec(
 )
 
 
-def _lesson(workspace: Workspace) -> LessonPanel:
-    from app.panel_registry import lesson_panels
-    from app.teaching.lessons.panel import LessonPanel
-
-    return LessonPanel(workspace, lesson_panels())
-
-
-LESSON = PanelSpec(
+LESSON: PanelSpec[LessonPanel] = PanelSpec(
     id="lesson",
     after="homework",
     title=tr("Lessons"),
-    factory=_lesson,
+    factory=later("teaching.lessons.panel", "LessonPanel"),
     area=Area.CENTRE,
     help=tr("Questions about GRPO, each with a prediction to make and an experiment that answers it."),
 )

@@ -131,8 +131,8 @@ def test_its_lesson_is_given_as_its_own(computer: Computer) -> None:
     said = computer.lab("lesson", "check", "square_root")
     assert "Faults: none." in said
     code = (
-        "from pathlib import Path; from app.panel_registry import lesson_panels\n"
-        "from app.teaching.lessons.catalogue import own_lessons; print(own_lessons(lesson_panels(), Path('none')))"
+        "from pathlib import Path\n"
+        "from app.teaching.lessons.catalogue import own_lessons; print(own_lessons(Path('none')))"
     )
     assert "title='What does the square root of the ratio do? (package example-part)'" in computer.python("-c", code)
 

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QWidget
 from app.clock import Timer
 from app.messages.message import Severity
 from app.messages.message_bar import MessageBar
-from app.panel_registry import POLICY_BARS, lesson_panels
+from app.panel_registry import POLICY_BARS
 from app.settings.files import exists, write_or_say
 from app.teaching.lesson_layout import LessonLayout
 from app.teaching.lessons.catalogue import COURSE, ENDING, find_lesson, own_lessons, plan, read_own, template
@@ -273,7 +273,7 @@ class OwnLessons(QObject):
     def open_file(self, path: Path) -> None:
         """Open the lesson in a file, or show what is wrong with the file."""
         try:
-            lesson = read_own(path, lesson_panels(), self._panel().own)
+            lesson = read_own(path, self._panel().own)
         except LessonError as error:
             self._messages.say(str(error))
             return
@@ -314,7 +314,7 @@ class OwnLessons(QObject):
         if shown is None or file is None:
             return
         try:
-            lesson = read_own(file, lesson_panels(), own_lessons(lesson_panels(), self.folder)[0])
+            lesson = read_own(file, own_lessons(self.folder)[0])
         except LessonError as error:
             self._messages.say(tr("{error} The lesson stays as it was.").format(error=error))
             return

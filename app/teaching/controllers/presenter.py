@@ -77,9 +77,8 @@ class Presenter(QObject):
         self.blank, self.ring, self.counter = Blank(window), PointerRing(window), StepCounter(window, PIPELINE.id)
         self.speaker = SpeakerWindow(window)
         self.speaker.set_presenting(False)
-        self.notes = NotesFile(notes, self.speaker.notes, self)
-        self.notes.refused.connect(self._on_refused)
-        self.speaker.screen_chosen.connect(self._on_screen)
+        self.notes = NotesFile(workspace, notes, self.speaker.notes, self)
+        self.speaker.choice.activated.connect(self._on_screen)
         self.speaker.changed.connect(workspace.request_frame)
         self.speaker.changed.connect(self._place_messages)
         self.active_changed.connect(self._place_messages)
@@ -263,14 +262,10 @@ class Presenter(QObject):
         self._place()
         self._place_messages()
 
-    @Slot(str)
-    def _on_screen(self, name: str) -> None:
-        self._screen = name
+    @Slot(int)
+    def _on_screen(self, place: int) -> None:
+        self._screen = self.speaker.choice.itemData(place)
         self._place()
-
-    @Slot(str)
-    def _on_refused(self, sentence: str) -> None:
-        self._workspace.problem.emit(sentence, "warning")
 
     # -- settings and notes --------------------------------------------------------------------------------------------
 

@@ -29,17 +29,16 @@ main = command(_run)
 
 def _new(options: argparse.Namespace) -> int:
     """Write a working lesson as a starting point for a new one."""
-    from app.panel_registry import lesson_panels
     from app.settings.files import write
     from app.settings.paths import find_paths
     from app.teaching.lessons.catalogue import is_lesson_file, own_lessons, template
 
     folder = find_paths().lessons
-    own = [lesson.number for _, lesson in own_lessons(lesson_panels(), folder)[0]]
+    own = [lesson.number for _, lesson in own_lessons(folder)[0]]
     path: Path = options.file or folder / "my-lesson.toml"
     if not is_lesson_file(path.name):
         raise GrpoError(f"A lesson's file ends in .toml; {path.name} does not.")
-    beside = [lesson.number for _, lesson in own_lessons(lesson_panels(), path.parent)[0]]
+    beside = [lesson.number for _, lesson in own_lessons(path.parent)[0]]
     refuse_existing([path], options.force)
     write(path, template([*own, *beside]).encode("utf-8"))
     print(path)
@@ -80,12 +79,11 @@ def _gift(options: argparse.Namespace) -> int:
 
     refuse_existing([options.out], options.force)
     draw_offscreen()
-    from app.panel_registry import lesson_panels
     from app.teaching.export.gift import gift
     from app.teaching.export.lesson_stage import walked
     from app.teaching.lessons.catalogue import lesson_called, lessons
 
-    chosen = [lesson_called(name) for name in options.lesson] or lessons(lesson_panels())[0]
+    chosen = [lesson_called(name) for name in options.lesson] or lessons()[0]
     parts = []
     for lesson in chosen:
         print(tr("Lesson {number}: {title}").format(number=lesson.number, title=lesson.title), flush=True)

@@ -17,7 +17,7 @@ from app.export.stage import FilmLook, fitted, without_controls
 from app.plotting.export import Paper, image_of
 from app.teaching.export.lesson_stage import LessonStage, lesson_stage
 from grpo_core.errors import GrpoError
-from grpo_core.teaching.lessons import Lesson, Prediction, spoken
+from grpo_core.teaching.lessons import Lesson, spoken
 from grpo_core.text import tr
 
 LEAST_SECONDS = 4.0
@@ -74,7 +74,8 @@ def pictures(stage: LessonStage, lesson: Lesson, wanted: FilmLook) -> Iterator[t
             player.next()
         rest()
         if step.predict is not None:
-            yield picture(), reading_seconds(_question(step.predict))
+            asked = " ".join([spoken(step.predict.ask), *(choice.text for choice in step.predict.choices)])
+            yield picture(), reading_seconds(asked)
             stage.page.answer(None)
             stage.wait(lambda: reveal.playing or stage.at_rest)
             while reveal.playing:
@@ -108,7 +109,3 @@ def paper_of_step(stage: LessonStage, lesson: Lesson, wanted: FilmLook) -> Paper
 def reading_seconds(text: str) -> float:
     """Return the number of seconds for which to show ``text`` so that a class can read it."""
     return max(LEAST_SECONDS, math.ceil(len(text.split()) / WORDS_A_SECOND))
-
-
-def _question(predict: Prediction) -> str:
-    return " ".join([spoken(predict.ask), *(choice.text for choice in predict.choices)])

@@ -62,20 +62,20 @@ def lesson_titles() -> tuple[Lesson, ...]:
 
 
 @cache
-def vocabulary(panels: tuple[str, ...]) -> Vocabulary:
-    """Return the names that lesson files can use. ``panels`` are the ids of the panels that they can show."""
+def vocabulary() -> Vocabulary:
+    """Return the names that lesson files can use."""
     from app.teaching.lessons.interactives.table import INTERACTIVES
 
     terms = {name.casefold() for entry in glossary() for name in (entry.id, entry.title, entry.symbol, *entry.also)}
     offers = {name: interactive.offer for name, interactive in INTERACTIVES.items()}
-    return Vocabulary(panels=panels, interactives=offers, terms=frozenset(terms - {""}), recorded=EXAMPLES)
+    return Vocabulary(panels=lesson_panels(), interactives=offers, terms=frozenset(terms - {""}), recorded=EXAMPLES)
 
 
 @lru_cache(maxsize=256)
-def _read(path: Path, stamp: tuple[int, int], panels: tuple[str, ...]) -> Lesson | LessonError:
+def _read(path: Path, stamp: tuple[int, int]) -> Lesson | LessonError:
     """Read the lesson from a file. ``stamp`` is the file's modification time and size."""
     try:
-        return load_lesson(path, vocabulary(panels))
+        return load_lesson(path, vocabulary())
     except LessonError as error:
         return error
 
@@ -88,30 +88,30 @@ def _stamp(path: Path) -> tuple[int, int]:
     return status.st_mtime_ns, status.st_size
 
 
-def lesson_in(path: Path, panels: tuple[str, ...]) -> Lesson:
+def lesson_in(path: Path) -> Lesson:
     """Return the lesson in a file, rereading it only if the file has changed.
 
     Raises:
         LessonError: the file is not valid; the message says what is wrong, and where.
     """
-    lesson = _read(path, _stamp(path), panels)
+    lesson = _read(path, _stamp(path))
     if isinstance(lesson, LessonError):
         raise lesson
     return lesson
 
 
-def lessons(panels: tuple[str, ...], folder: Path | None = None) -> tuple[list[Lesson], list[Broken]]:
+def lessons(folder: Path | None = None) -> tuple[list[Lesson], list[Broken]]:
     """Return the lessons of a folder (the shipped ones by default) in order, and the broken files."""
     folder = resource("lessons") if folder is None else folder
     try:
-        vocabulary(panels)
+        vocabulary()
     except GrpoError as error:  # without a glossary, terms cannot be checked
         return [], [Broken("glossary.toml", str(error))]
     good: dict[str, tuple[Lesson, str]] = {}
     broken = []
     for path in sorted(folder.glob("*.toml")):
         try:
-            lesson = lesson_in(path, panels)
+            lesson = lesson_in(path)
         except LessonError as error:
             broken.append(Broken(path.name, str(error)))
             continue
@@ -185,17 +185,15 @@ def is_lesson_file(name: str) -> bool:
     return Path(name).suffix.lower() == ENDING
 
 
-def read_own(path: Path, panels: tuple[str, ...], others: Sequence[tuple[Path, Lesson]] = ()) -> Lesson:
+def read_own(path: Path, others: Sequence[tuple[Path, Lesson]] = ()) -> Lesson:
     """Return the lesson in one of the user's files, or in a shipped one.
 
-    Args:
-        panels: ids of the panels that a lesson can show.
-        others: other files and their lessons, whose ids and numbers are taken.
+    ``others`` are other files and their lessons, whose ids and numbers are taken.
 
     Raises:
         LessonError: the file cannot be read, or its id or number belongs to another lesson.
     """
-    lesson = lesson_in(path, panels)
+    lesson = lesson_in(path)
     whose = next((name for name, place in PACKAGED.items() if place == path), "")
     lesson = replace(lesson, title=credited(whose, lesson.title))
     if path.resolve().parent == resource("lessons").resolve():
@@ -219,7 +217,7 @@ def _taken(key: str, value: object, whose: str) -> str:
     return sentence.format(key=key, value=value, whose=whose)
 
 
-def own_lessons(panels: tuple[str, ...], folder: Path) -> tuple[list[tuple[Path, Lesson]], list[Broken]]:
+def own_lessons(folder: Path) -> tuple[list[tuple[Path, Lesson]], list[Broken]]:
     """Return the lessons in the user's folder and in packages with their files, in order, and the broken files."""
     good: list[tuple[Path, Lesson]] = []
     broken = []
@@ -229,7 +227,7 @@ def own_lessons(panels: tuple[str, ...], folder: Path) -> tuple[list[tuple[Path,
         paths = []
     for path in (*paths[:MOST], *PACKAGED.values()):
         try:
-            good.append((path, read_own(path, panels, good)))
+            good.append((path, read_own(path, good)))
         except LessonError as error:
             broken.append(Broken(path.name, str(error)))
     if len(paths) > MOST:
@@ -259,13 +257,12 @@ def lesson_called(name: str) -> Lesson:
         GrpoError: there is none, or the file is not a lesson; the message says where the error is and how to
             correct it.
     """
-    panels = lesson_panels()
-    own, _ = own_lessons(panels, find_paths().lessons)
+    own, _ = own_lessons(find_paths().lessons)
     if is_lesson_file(name):
         path = Path(name)
-        beside, _ = own_lessons(panels, path.parent)
-        return read_own(path, panels, [*own, *beside])
-    known = [*lessons(panels)[0], *(lesson for _, lesson in own)]
+        beside, _ = own_lessons(path.parent)
+        return read_own(path, [*own, *beside])
+    known = [*lessons()[0], *(lesson for _, lesson in own)]
     lesson = find_lesson(known, name)
     if lesson is None:
         sentence = tr("Unknown lesson “{name}”. Choose one of {ids}{nearest}.")

@@ -138,7 +138,10 @@ class LessonPage(QWidget):
             self.knobs.show_knobs(seen.knobs, view.wanted, bool(lesson_player.turned))
         progress = "" if self.interactive is None else self.interactive.progress_text
         self.bar.draw(view, progress, stage=self.stage, filmed=self.filmed)
-        self._focus_new_step(lesson)
+        shown = lesson.id, lesson_player.place, lesson_player.covered, lesson_player.finished
+        if shown != self._shown:
+            self._shown = shown
+            self.take_focus()
 
     def _draw_picture(self, view: View) -> None:
         """Draw the picture for its step, interpolated during a reveal, and with parts covered while a question is open.
@@ -181,13 +184,6 @@ class LessonPage(QWidget):
         if shown != self._guess_beside:
             self._guess_beside = shown
             self.guess_shown.emit(*shown)
-
-    def _focus_new_step(self, lesson: Lesson) -> None:
-        lesson_player = self._lesson_player
-        shown = lesson.id, lesson_player.place, lesson_player.covered, lesson_player.finished
-        if shown != self._shown:
-            self._shown = shown
-            self.take_focus()
 
     @property
     def at_rest(self) -> bool:

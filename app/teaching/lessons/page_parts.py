@@ -23,6 +23,7 @@ from app.workspace.view import View
 from grpo_core.config import Settings, described_at
 from grpo_core.errors import SettingsError
 from grpo_core.teaching.lessons import Lesson, Word, spoken
+from grpo_core.teaching.lessons.steps import TERM
 from grpo_core.text import tr
 
 PREDICT_FIRST = tr("Predict first: ▲ ▼ and Return. Going on again skips the question.")
@@ -228,9 +229,6 @@ class Knobs(QWidget):
             self.turned.emit(path, value)
 
 
-_TERM = re.compile(r"\[([^\[\]|]+)(?:\|([^\[\]|]+))?\]")
-
-
 class LessonText(QWidget):
     """A text of at most forty words, with the derivation of the clicked term below it.
 
@@ -270,7 +268,7 @@ class LessonText(QWidget):
         def door(found: re.Match[str]) -> str:
             return f'<a href="{found[2] or found[1]}" style="color:{colour};text-decoration:none">{found[1]}</a>'
 
-        self.label.setText(_TERM.sub(door, html.escape(text, quote=True)))
+        self.label.setText(TERM.sub(door, html.escape(text, quote=True)))
         self.label.setAccessibleName(spoken(text))
         if changed:
             self._close()

@@ -24,9 +24,6 @@ from grpo_core.text import plural, tr
 class LessonPanel(Panel):
     """The panel that lists the lessons and shows the open one.
 
-    Args:
-        panels: ids of the panels that can be shown next to a lesson.
-
     Attributes:
         lessons, broken: the shipped lessons and the broken files, read when the panel is first shown.
         own_folder: folder of the user's own lessons; None if there is none.
@@ -40,9 +37,8 @@ class LessonPanel(Panel):
 
     own_read = Signal()
 
-    def __init__(self, workspace: Workspace, panels: tuple[str, ...], parent: QWidget | None = None) -> None:
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
-        self._panels = panels
         self.lessons: list[Lesson] = []
         self.broken: list[Broken] = []
         self.own_folder: Path | None = None
@@ -77,13 +73,13 @@ class LessonPanel(Panel):
         """Read the lesson files unless they have already been read."""
         if not self._read:
             self._read = True
-            self.lessons, self.broken = lessons(self._panels)
+            self.lessons, self.broken = lessons()
             self.read_own()
 
     def read_own(self) -> None:
         """Read the user's own lessons again, because they may have changed."""
         if self.own_folder is not None:
-            self.own, self.broken_own = own_lessons(self._panels, self.own_folder)
+            self.own, self.broken_own = own_lessons(self.own_folder)
             self.own_read.emit()
             self.redraw()
 

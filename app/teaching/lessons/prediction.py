@@ -38,13 +38,6 @@ class Placed:
     close: bool = False
 
 
-def _input_for(prediction: Prediction) -> Options | Value:
-    if options := prediction.options:
-        return Options(prediction.ask, options, down=len(options) - 1 if prediction.kind == "direction" else 0)
-    bar, low, high = prediction.kind == "ghost", prediction.low, prediction.high
-    return Value(prediction.ask, low, high, bar=bar, form=prediction.shown)
-
-
 def result_text(prediction: Prediction, value: float) -> str:
     """Return the run's answer as text: the number with its name, and the option that it belongs to."""
     number = number_text(prediction, value)
@@ -196,7 +189,12 @@ class PredictionBox(QWidget):
         if prediction is None:
             return
         self.ask.setText(spoken(prediction.ask))
-        self.input = _input_for(prediction)
+        kind = prediction.kind
+        if options := prediction.options:
+            self.input = Options(prediction.ask, options, down=len(options) - 1 if kind == "direction" else 0)
+        else:
+            low, high = prediction.low, prediction.high
+            self.input = Value(prediction.ask, low, high, bar=kind == "ghost", form=prediction.shown)
         self.input.changed.connect(self._on_changed)
         self.input.placed.connect(self._on_place)
         self._column.insertWidget(1, self.input)

@@ -139,7 +139,10 @@ class LessonProgress:
     def _write(self) -> str | None:
         stored = {
             "reached": {id: (reached.step, reached.done) for id, reached in self.reached.items()},
-            "history": [{**dataclasses.asdict(e), "value": _finite(e.value)} for e in self.history],
+            "history": [
+                {**dataclasses.asdict(entry), "value": entry.value if math.isfinite(entry.value) else None}
+                for entry in self.history
+            ],
         }
         return write_or_say(self.path, json.dumps(stored).encode("ascii"), tr("The lessons' progress"))
 
@@ -161,10 +164,6 @@ def _entry(row: dict[str, Any]) -> PredictionEntry:
         if not isinstance(row[name], _TYPES.get(name, str)):
             raise ValueError(name)
     return PredictionEntry(**{name: row[name] for name in COLUMNS})
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _cell(value: object) -> object:

@@ -66,17 +66,14 @@ class PointerRing(QWidget):
         if kind in (QEvent.Type.MouseMove, QEvent.Type.MouseButtonPress, QEvent.Type.MouseButtonRelease):
             mouse = cast(QMouseEvent, event)
             self._pressed = mouse.buttons() != Qt.MouseButton.NoButton
-            self._go_to(mouse.position().toPoint())
+            self.move(mouse.position().toPoint() - self.rect().center())
+            if self.isHidden():
+                self.show()
+            self.raise_()
+            self.update()
         elif kind == QEvent.Type.Leave:
             self.hide()
         return False
-
-    def _go_to(self, place: QPoint) -> None:
-        self.move(place - self.rect().center())
-        if self.isHidden():
-            self.show()
-        self.raise_()
-        self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter, theme = QPainter(self), self._theme
@@ -173,13 +170,6 @@ def visible_controls(window: QWidget, but: QWidget) -> list[QRect]:
     ]
 
 
-def visible_content(window: QWidget) -> list[QRect]:
-    """Return the rectangles of the visible plots and labels of ``window``."""
-    parts = [part for part in window.findChildren(QWidget) if isinstance(part, CONTENT)]
-    drawn = [part.viewport() if isinstance(part, QGraphicsView) else part for part in parts]  # a plot hides itself
-    return [QRect(part.mapTo(window, QPoint()), part.size()) for part in drawn if not part.visibleRegion().isEmpty()]
-
-
 class StepCounter(QWidget):
     """An overlay that covers no control, and as little as possible of plots and text. It can be dragged.
 
@@ -220,7 +210,8 @@ class StepCounter(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        large, small = self._fonts()
+        large = QFontMetrics(self._theme.font("counter", LARGE * self._scale))
+        small = QFontMetrics(self._theme.font("strong", SMALL * self._scale))
         edge = round(16 * self._scale)
         # The widest text in a run with a four-digit number of updates, so that it does not jump with each update.
         usual = ("0,000", tr("Update, pass 4/4"))
@@ -229,11 +220,6 @@ class StepCounter(QWidget):
             *(small.horizontalAdvance(text) for text in (usual[1], self._lines[1])),
         )
         return QSize(wide + 2 * edge, round(large.height() * 0.95 + small.height() + edge))
-
-    def _fonts(self) -> tuple[QFontMetrics, QFontMetrics]:
-        large = self._theme.font("counter", LARGE * self._scale)
-        small = self._theme.font("strong", SMALL * self._scale)
-        return QFontMetrics(large), QFontMetrics(small)
 
     def _space(self) -> tuple[int, int]:
         outer, edge = self.window().size(), round(MARGIN * self._scale)
@@ -262,7 +248,11 @@ class StepCounter(QWidget):
         if row is not None and not row.visibleRegion().isEmpty():
             box = QRect(row.mapTo(window, QPoint()), row.size())
             places.insert(0, QPoint(box.right() - self.width() - edge, box.center().y() - self.height() // 2))
-        controls, content = visible_controls(window, self), visible_content(window)
+        parts = [part for part in window.findChildren(QWidget) if isinstance(part, CONTENT)]
+        drawn = [part.viewport() if isinstance(part, QGraphicsView) else part for part in parts]  # a plot hides itself
+        seen = [part for part in drawn if not part.visibleRegion().isEmpty()]
+        content = [QRect(part.mapTo(window, QPoint()), part.size()) for part in seen]
+        controls = visible_controls(window, self)
 
         def covered(place: QPoint) -> tuple[int, int]:
             own = QRect(place, self.size())

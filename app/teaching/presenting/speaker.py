@@ -19,6 +19,7 @@ from app.theme.tokens import Theme
 from app.widgets.stage_button import STAGE_HELP, STAGE_NAMES
 from app.workspace.cursor import Stage
 from app.workspace.view import View
+from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
 BUTTONS = ("present.back", "present.next", "present.blank")
@@ -37,15 +38,14 @@ class SpeakerWindow(QWidget):
     Attributes:
         notes: the speaker's notes; read-only until a click or the button "Edit notes", so that keys of a lesson and of
             a remote control do not end up in them.
+        choice: the combo box for the screen that the class sees.
         key_target: function that returns the widget of the main window that receives the keys that this window does not
             use, for example an open question; None for no widget.
 
     Signals:
-        screen_chosen: emitted with the name of the screen chosen for the class.
         changed: emitted when the window is opened or closed.
     """
 
-    screen_chosen = Signal(str)
     changed = Signal()
 
     def __init__(self, parent: QWidget) -> None:
@@ -74,7 +74,6 @@ class SpeakerWindow(QWidget):
         self.where = Label(tr("The class sees"))
         self.choice = QComboBox()
         self.choice.setAccessibleName(tr("The class sees"))
-        self.choice.activated.connect(self._on_choice)
         for widget in (self.reset, self.edit, self.choice):  # clicking one of them does not move the keyboard focus
             widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.alone = Label(ALONE, name="muted", wraps=True)
@@ -218,10 +217,6 @@ class SpeakerWindow(QWidget):
         event.setAccepted(copy.isAccepted())
         return copy.isAccepted()
 
-    @Slot(int)
-    def _on_choice(self, index: int) -> None:
-        self.screen_chosen.emit(self.choice.itemData(index))
-
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -279,17 +274,11 @@ SETTLE_MS = 2000
 
 
 class NotesFile(QObject):
-    """Stores the notes in a text file.
+    """Stores the notes in a text file, and tells the user if they cannot be written."""
 
-    Signals:
-        refused: emitted with the reason, as a sentence, if the notes could not be written.
-    """
-
-    refused = Signal(str)
-
-    def __init__(self, path: Path, notes: NotesEdit, parent: QObject | None = None) -> None:
+    def __init__(self, workspace: Workspace, path: Path, notes: NotesEdit, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._path, self._notes = path, notes
+        self._workspace, self._path, self._notes = workspace, path, notes
         self._later = Timer(self, self.save, SETTLE_MS)
         notes.set_text(_read(path))
         notes.textChanged.connect(self._later.start)
@@ -300,7 +289,7 @@ class NotesFile(QObject):
         self._later.stop()
         refusal = write_or_say(self._path, self._notes.toPlainText().encode("utf-8", "replace"), tr("The notes"))
         if refusal:
-            self.refused.emit(refusal)
+            self._workspace.problem.emit(refusal, "warning")
 
     def close(self) -> None:
         """Write pending changes."""

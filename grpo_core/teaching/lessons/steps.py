@@ -16,7 +16,7 @@ from grpo_core.explain import Quantity
 from grpo_core.metrics import METRICS
 from grpo_core.teaching.lessons.lesson import KINDS, SHOWN, STAGES, Answer, Choice, LessonStep, Prediction
 from grpo_core.teaching.lessons.limits import check_choices, check_step
-from grpo_core.teaching.lessons.table import MISSING, LessonError, Table, nearest
+from grpo_core.teaching.lessons.table import MISSING, Table, nearest
 from grpo_core.text import plural, tr, without_stop
 
 MOST_WORDS = 40
@@ -26,7 +26,8 @@ LONGEST_MINUTES = 60
 MOST_UPDATES = 5000
 POLICIES: Mapping[str, Callable[[], Settings]] = {"bandit": Settings, "language": language_settings}
 """Kinds of policies, with their default settings."""
-_TERM = re.compile(r"\[([^\[\]|]+)(?:\|([^\[\]|]+))?\]")
+TERM = re.compile(r"\[([^\[\]|]+)(?:\|([^\[\]|]+))?\]")
+"""A term in a text: [term] or [shown text|term]."""
 _TOUCHED = re.compile(r"( ?)\{([^{}]*?)(?: \|\| ([^{}]*))?\}")
 
 
@@ -62,14 +63,14 @@ class Vocabulary:
 def terms_in(text: str) -> dict[str, str]:
     """Return the terms in brackets, [term] or [shown text|term], with the text shown for the first link to each."""
     found: dict[str, str] = {}
-    for said, term in _TERM.findall(text):
+    for said, term in TERM.findall(text):
         found.setdefault(term or said, said)
     return found
 
 
 def spoken(text: str) -> str:
     """Return ``text`` without the brackets."""
-    return _TERM.sub(r"\1", text)
+    return TERM.sub(r"\1", text)
 
 
 def to_touch(text: str) -> str:
@@ -90,7 +91,8 @@ class Steps:
     def __init__(self, t: Table, vocabulary: Vocabulary, offer: Offer, terms: set[str]) -> None:
         self._vocabulary, self._offer, self._terms = vocabulary, offer, terms
         start = t.table("start", {})
-        self.start = self._base = self._start(start)
+        policy, settings = start.word("policy", tuple(POLICIES), "bandit"), start.table("settings", {})
+        self.start = self._base = _replaced(settings, POLICIES[policy](), settings.plain())
         self._panels = self._known_panels(t)
         self._knobs = self._known_knobs(t, self.start)
         self._changed: dict[str, Any] = {}
@@ -102,31 +104,12 @@ class Steps:
             raise t.error("steps", tr("a lesson must have at least one [[steps]]"))
         self.steps = tuple(self._step(step) for step in steps)
 
-    def _start(self, t: Table) -> Settings:
-        return self._replaced(t, POLICIES[t.word("policy", tuple(POLICIES), "bandit")](), "settings")
-
-    def _replaced(self, t: Table, base: Settings, key: str) -> Settings:
-        """Return ``base`` with the settings under ``key``, and report invalid ones as errors of the file."""
-        table = t.table(key, {})
-        try:
-            return base.replace(table.plain())
-        except SettingsError as error:
-            raise self._refusal(table, base, error) from None
-
-    def _refusal(self, t: Table, base: Settings, error: SettingsError) -> LessonError:
-        """Return the error for a rejected setting of ``t``. For an unknown name it suggests the most similar one."""
-        close = "" if error.field in flat(base) else nearest(error.field, flat(base))
-        return t.error(error.field if error.field in t else "", without_stop(str(error)) + close)
-
     def _step(self, t: Table) -> LessonStep:
         settings = t.table("settings", {})
         if "policy" in t:  # from its defaults: earlier settings belong to the other policy
             self._base, self._changed, self._knobs = POLICIES[t.word("policy", tuple(POLICIES))](), {}, ()
         self._changed |= settings.plain()
-        try:
-            here = self._base.replace(self._changed)
-        except SettingsError as error:
-            raise self._refusal(settings, self._base, error) from None
+        here = _replaced(settings, self._base, self._changed)
         self._state |= self._known_state(t)
         before = self._last
         recorded = t.word("recorded", ("", *self._vocabulary.recorded), self._last.recorded)
@@ -287,6 +270,19 @@ class Steps:
                 "check", tr("a check refers to what the interactive shows, and can have neither “update” nor “since”")
             )
         return answer
+
+
+def _replaced(t: Table, base: Settings, changes: dict[str, Any]) -> Settings:
+    """Return ``base`` with ``changes``, of which the table ``t`` has the latest.
+
+    Raises:
+        LessonError: a setting is invalid. For an unknown name, the message suggests the most similar one.
+    """
+    try:
+        return base.replace(changes)
+    except SettingsError as error:
+        close = "" if error.field in flat(base) else nearest(error.field, flat(base))
+        raise t.error(error.field if error.field in t else "", without_stop(str(error)) + close) from None
 
 
 def _known_names(t: Table, key: str, known: Sequence[str], pattern: str) -> tuple[str, ...]:

@@ -124,10 +124,6 @@ def _zeros_like(x: RecordedArray, *, dtype: Any = np.float64) -> RecordedArray:
     return _full(x.shape, 0.0, dtype=dtype, device=x.device)
 
 
-def _where(condition: RecordedArray, one: Any, other: Any) -> RecordedArray:
-    return _elementwise("where", condition, one, other)
-
-
 def _astype(x: RecordedArray, dtype: Any) -> RecordedArray:
     """Return ``x`` with another type. Truth values are the numbers 1 and 0 in every recording."""
     return x.device.array(x.name, x.shape, dtype)
@@ -184,7 +180,7 @@ NAMESPACE: Array = SimpleNamespace(
     maximum=_named("maximum"),
     minimum=_named("minimum"),
     reshape=_reshape,
-    where=_where,
+    where=_named("where"),
     zeros_like=_zeros_like,
     **{name: _named(name) for name in UNARY},
     **{name: _reduction(name) for name in REDUCTIONS},

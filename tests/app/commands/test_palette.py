@@ -14,7 +14,6 @@ from app.commands.actions import Actions
 from app.commands.fuzzy import score
 from app.commands.palette import CommandPalette
 from app.commands.sheet import ShortcutSheet
-from app.panel_registry import lesson_panels
 from app.teaching.lessons.catalogue import lesson_titles, lessons
 from tests.app.conftest import Driver
 
@@ -63,7 +62,7 @@ def test_a_lesson_is_found_by_its_number_and_its_question_and_opens(driver: Driv
 
 
 def test_every_lesson_has_the_title_under_which_it_is_listed() -> None:
-    shipped = lessons(lesson_panels())[0]
+    shipped = lessons()[0]
     assert [(one.id, one.number, one.title) for one in lesson_titles()] == [
         (lesson.id, lesson.number, lesson.title) for lesson in shipped
     ]

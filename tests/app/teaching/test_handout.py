@@ -90,10 +90,9 @@ def test_a_question_stays_on_one_page_with_its_scale(lesson: Lesson, qapp: QAppl
 
 @pytest.mark.usefixtures("qapp")
 def test_every_shipped_lesson_can_be_handed_out() -> None:
-    from app.panel_registry import lesson_panels
     from app.teaching.lessons.catalogue import lessons
 
-    for one in lessons(lesson_panels())[0]:
+    for one in lessons()[0]:
         text = "".join(pages_of(handout([one], "a4")))
         assert plain(one.title) in text
         assert "??" not in text, "every glyph says its letter, so that a text can be found and read aloud"

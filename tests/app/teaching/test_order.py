@@ -15,7 +15,6 @@ import pytest
 from PySide6.QtWidgets import QApplication
 
 from app.export.stage import FilmLook
-from app.panel_registry import lesson_panels
 from app.teaching.export.gift import gift
 from app.teaching.export.handout import handout, terms
 from app.teaching.export.lesson_film import pictures
@@ -28,7 +27,7 @@ from tests.app.pdf_text import pages_of
 from tests.app.teaching.lessons.spoilers import texts_of
 from tests.app.teaching.test_gift import read
 
-SHIPPED = lessons(lesson_panels())[0]
+SHIPPED = lessons()[0]
 each_lesson = pytest.mark.parametrize("lesson", SHIPPED, ids=lambda lesson: lesson.id)
 
 

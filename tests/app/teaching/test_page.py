@@ -19,7 +19,6 @@ from PySide6.QtWidgets import QFileDialog
 
 from app.experiments.sweep.plan import GRIDS
 from app.formula.render import shipped_drawings
-from app.panel_registry import lesson_panels
 from app.plotting.numbers import full, shown
 from app.resources import resource
 from app.teaching.export.page.document import LARGEST, document, html_page
@@ -283,7 +282,7 @@ def test_markup_in_a_formulas_text_is_text() -> None:
 
 
 def test_an_ordinary_formula_is_the_converters_own_mathml() -> None:
-    words = [word for lesson in lessons(lesson_panels())[0] for word in lesson.words.values()]
+    words = [word for lesson in lessons()[0] for word in lesson.words.values()]
     latex = {*shipped_drawings(), *(word.latex for word in words if word.latex), r"\hat{A} = 2\,\% \ \text{of all}"}
     for one in sorted(latex):
         here, there = Page(formula(one)), Page(latex2mathml.converter.convert(one))

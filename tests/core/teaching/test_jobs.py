@@ -14,10 +14,6 @@ from tests.core.experiments.test_packing import SMALL, assert_equal, crossed
 LENGTH = SMALL.replace({"task.landscape": "length"})
 CHAIN = SMALL.replace({"task.landscape": "chain"})
 ASKED: dict[str, tuple[Any, ...]] = {
-    "family": ("RLOO", SMALL, (3, 4)),
-    "checkup": (SMALL, 2, (3, 4)),
-    "group_sizes": (SMALL, "samples", (3, 4)),
-    "stale_samples": (SMALL, True, (3, 4)),
     "lengths": (LENGTH, (3, 4)),
     "chain": (CHAIN, 4, (3, 4)),
 }

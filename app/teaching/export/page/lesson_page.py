@@ -92,6 +92,7 @@ def page_of(lesson: Lesson, walk: Walked) -> bytes:
         str(this_build()),
         class_="muted",
     )
+    sources = [element("li", source) for source in lesson.sources]
     everything = element("button", tr("Show everything"), type="button", id="everything", hidden=True)
     body = [
         head,
@@ -101,7 +102,7 @@ def page_of(lesson: Lesson, walk: Walked) -> bytes:
         _terms(lesson),
         element("div", settings_section(lesson.settings_of(lesson.steps[0])), class_="result"),  # helps can tell
         command_section(command(lesson), tr("The run of the first step.")),
-        _sources(lesson),
+        section("sources", tr("Sources"), element("ul", *sources)) if sources else None,
     ]
     answers = [verdicts(predict, walk.values.get(place, math.nan)) for place, predict in asked.items()]
     return document(lesson.title, body, explained, answers)
@@ -187,11 +188,6 @@ def _terms(lesson: Lesson) -> Markup | None:
         name = element("dt", term.name, id=f"term-{place}")
         rows.append(element("div", name, meaning, class_="term", data_asked=term.asked))
     return section("terms", tr("Terms"), element("dl", *rows)) if rows else None
-
-
-def _sources(lesson: Lesson) -> Markup | None:
-    items = [element("li", source) for source in lesson.sources]
-    return section("sources", tr("Sources"), element("ul", *items)) if items else None
 
 
 STEPS = 200

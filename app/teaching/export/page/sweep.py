@@ -5,7 +5,7 @@ A lesson whose picture shows none gets runs over its knobs β, G and ε: one per
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -112,19 +112,14 @@ def knob_sweeps(lesson: Lesson) -> Iterator[SweepTable]:
     updates = min(max(LEAST, *(step.update for step in lesson.steps)), MOST)
     named = [predict.answer.quantity for predict in lesson.questions.values()]
     asked = sorted({one.action for one in named if one is not None and one.name == "probability" and one.action})
-    for path, settings in _offered(lesson).items():
-        with suppress(SettingsError):
-            yield knob_sweep(path, settings, updates, asked)
-
-
-def _offered(lesson: Lesson) -> Mapping[str, Settings]:
-    """Return a mapping from each knob to the settings under which it can first be turned."""
-    found: dict[str, Settings] = {}
+    offered: dict[str, Settings] = {}  # each knob with the settings under which it can first be turned
     for step in lesson.steps:
         for path in step.knobs:
             if path in KNOBS and not step.recorded:
-                found.setdefault(path, lesson.settings_of(step))
-    return found
+                offered.setdefault(path, lesson.settings_of(step))
+    for path, settings in offered.items():
+        with suppress(SettingsError):
+            yield knob_sweep(path, settings, updates, asked)
 
 
 def knob_sweep(path: str, settings: Settings, updates: int, actions: list[int]) -> SweepTable:

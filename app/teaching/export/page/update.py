@@ -19,7 +19,6 @@ from app.token_grid.token_film import stage_sentence as stage_of_tokens
 from app.widgets.stage_button import STAGE_HELP, STAGE_NAMES
 from app.workspace.cursor import Cursor, Stage
 from grpo_core import step_table
-from grpo_core.config import Settings
 from grpo_core.explain import Quantity
 from grpo_core.metrics import METRICS
 from grpo_core.text import plural, tr
@@ -31,7 +30,9 @@ MOST_ROWS = 64
 
 def update_section(update: ShownUpdate, title: str, *, open_: bool) -> Markup:
     """Return the update in a collapsible section with ``title``."""
-    parts = [_cards(update), _stages(update), _objective(update.step.settings), lanes(update), tokens(update)]
+    latex = " ".join(term.latex for term in objective_terms(update.step.settings.objective))
+    loss = element("p", formula(latex), class_="objective", aria_label=tr("The loss that the update descends"))
+    parts = [_cards(update), _stages(update), loss, lanes(update), tokens(update)]
     return element(
         "details",
         element("summary", element("h2", title)),
@@ -82,11 +83,6 @@ def _stage_words(update: ShownUpdate, stage: Stage) -> str:
         drawn = picture(view, int(update.step.context[0, 0]), None)
         words = "" if drawn is None else stage_sentence(drawn)
     return words or STAGE_HELP[stage]
-
-
-def _objective(settings: Settings) -> Markup:
-    latex = " ".join(term.latex for term in objective_terms(settings.objective))
-    return element("p", formula(latex), class_="objective", aria_label=tr("The loss that the update descends"))
 
 
 def _table(update: ShownUpdate) -> Markup:
@@ -140,14 +136,11 @@ def _cells(
         text = shown(value, 3) if not isinstance(value, str) else value
         late = _late(column)
         if address is None or value is None:
-            yield element("th" if not place else "td", text, scope="row" if not place else None, class_=_kind(column))
+            kind = "mono" if KINDS.get(column.name) == "mono" else None
+            yield element("th" if not place else "td", text, scope="row" if not place else None, class_=kind)
             continue
         sign = _sign(column.name, value)
         yield element("td", update.door(address, text or tr("no"), sign), class_=late)
-
-
-def _kind(column: step_table.Column) -> str | None:
-    return "mono" if KINDS.get(column.name) == "mono" else None
 
 
 def _sign(name: str, value: object) -> str:
@@ -296,11 +289,13 @@ def _completion(update: ShownUpdate, row: int, first: str, levels: dict[str, np.
             for name in here or (DEFAULT,)
         }
         doors = [update.place(quantity) for quantity in asked.values()]
+        level = here.get(first, 0)
+        colour = f"u{level}" if level > 0 else f"d{-level}" if level < 0 else ""
         parts.append(
             update.door(
                 asked[first or DEFAULT],
                 text,
-                f"token {tint_class(here.get(first, 0))}",
+                f"token {colour}",
                 data_levels=",".join(map(str, here.values())),
                 data_doors=",".join("" if place is None else str(place) for place in doors),
             )
@@ -319,8 +314,3 @@ def _completion(update: ShownUpdate, row: int, first: str, levels: dict[str, np.
         class_="paid",
     )
     return element("li", element("span", *parts, class_="line"), numbers, value=row + 1)
-
-
-def tint_class(level: int) -> str:
-    """Return the class of a token's colour."""
-    return f"u{level}" if level > 0 else f"d{-level}" if level < 0 else ""

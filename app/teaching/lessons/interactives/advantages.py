@@ -92,7 +92,8 @@ class BuildGroup(Interactive):
 
     def _draw(self, view: View) -> str:
         self._objective = view.next_settings.objective
-        low, high = _axis(self.rewards)
+        low, high = float(self.rewards.min(initial=0.0)), float(self.rewards.max(initial=0.0))
+        low, high = (-_up(-low * 1.1) if low < 0 else 0.0), _up(max(high * 1.1, LOWEST))
         self.above.show_picture(
             signed_bars(self.above, self.rewards, low, high, up="reward", down="reward", labelled=False)
         )
@@ -158,13 +159,6 @@ class BuildGroup(Interactive):
         rewards[place] = float(f"{reward:.3g}")
         self.rewards = rewards
         self.touched.emit()
-
-
-def _axis(rewards: np.ndarray) -> tuple[float, float]:
-    """Return rounded axis limits for the rewards, including zero."""
-    high = _up(max(float(rewards.max(initial=0.0)) * 1.1, LOWEST))
-    low = float(rewards.min(initial=0.0))
-    return (-_up(-low * 1.1) if low < 0 else 0.0), high
 
 
 def _up(value: float) -> float:

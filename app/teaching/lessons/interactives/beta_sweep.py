@@ -99,7 +99,7 @@ def _table(lines: Sequence[Line]) -> tuple[list[Column], Rows]:
     return columns, [[beta, *(float(line.y[n]) for line in lines)] for n, beta in enumerate(BETAS)]
 
 
-class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
+class BetaSweep(ManyRuns[str, dict[str, float]]):
     """Two plots over the same grid of β, whose runs are computed in the background."""
 
     shows_run = False
@@ -133,11 +133,12 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
     def _on_dragged(self, height: float) -> None:
         self.guessed.emit(round(height, 2))
 
-    def keys(self, settings: Settings) -> Sequence[tuple[Settings, str]]:
-        return [(settings, name) for name in self._names]
+    @property
+    def lanes(self) -> Sequence[str]:
+        return self._names
 
     def waiting(self) -> str:
-        done = sum(len(self.results(key)) for key in self.keys(self.settings))
+        done = sum(len(self.results(name)) for name in self._names)
         return plural(
             "{done} of {count} place of β done, {seeds} runs each.",
             "{done} of {count} places of β done, {seeds} runs each.",
@@ -164,7 +165,7 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
 
     def _values(self, name: str, key: str) -> np.ndarray:
         """Return the "kl" or the "reward" of a curve at every β (n,), averaged over its runs. NaN if not known yet."""
-        known = [means[key] for means in self.results((self.settings, name))]
+        known = [means[key] for means in self.results(name)]
         return np.array([*known, *[math.nan] * (len(BETAS) - len(known))])
 
     def _at_beta(self, theory: Mapping[str, float]) -> str:
@@ -211,9 +212,8 @@ class BetaSweep(ManyRuns[tuple[Settings, str], dict[str, float]]):
             "rise_from_half_to_one": lambda: at(1.0) - at(0.5),
         }
 
-    def computed(self, key: tuple[Settings, str], poll: Poll) -> Iterator[dict[str, float]]:
-        """Yield the means over the seeds after the last update, one β at a time, for the curve named in ``key``."""
-        base, name = key
-        points = [base.replace({**CURVES[name], "objective.beta": beta}) for beta in BETAS]
-        for runs in self.workspace.jobs.results("ensembles", points, self.seeds(SEEDS), UPDATES, poll=poll):
+    def computed(self, settings: Settings, lane: str, poll: Poll) -> Iterator[dict[str, float]]:
+        """Yield the means over the seeds after the last update, one β at a time, for the curve called ``lane``."""
+        points = {beta: settings.replace({**CURVES[lane], "objective.beta": beta}) for beta in BETAS}
+        for _, runs in self.trained(points, self.seeds(SEEDS), UPDATES, poll):
             yield {measure: float(runs.measures[measure][-1].mean()) for measure in ("kl", "reward")}

@@ -32,7 +32,6 @@ from app.teaching.lessons.interactives.pictures import (
 from app.teaching.lessons.readable import readable
 from app.theme.labels import Label
 from app.workspace.view import View
-from grpo_core.config import Objective
 from grpo_core.errors import GrpoError, ShapeError
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments import by_hand
@@ -169,9 +168,9 @@ class KlExplorer(Interactive):
             shown_values = compared(ESTIMATORS, divergence.by_action, names, tr("action"), NATS, reach=REACH)
             self.values.show_picture(shown_values)
         elif what == "running":
-            if self.running.picture.subject is not divergence.sampled.running:
+            if self.running.picture.subject is not divergence.running:
                 lines = [Line(name=part.name, label=part.name, meaning=part.meaning) for part in ESTIMATORS]
-                self.running.show_picture(running_means(lines, divergence.sampled.running, divergence.both[0]))
+                self.running.show_picture(running_means(lines, divergence.running, divergence.both[0]))
         else:
             down, back = divergence.descents
             heights = {**divergence.pulls, DOWN.name: down, BACK.name: back}
@@ -251,14 +250,6 @@ class RatioExplorer(Interactive):
         self._moves = [] if math.isnan(prob) else [(action - 1, prob)]
         self.policy.chosen = max(action - 1, 0)
 
-    def _compute(self, objective: Objective, old_logp: np.ndarray) -> Ratios:
-        """Return the ratios to the old policy after all drags."""
-        logp, action = old_logp, 0
-        for action, prob in self._moves:
-            action = min(max(action, 0), len(logp) - 1)
-            logp = with_probability(logp, action, prob)
-        return Ratios(objective, old_logp, logp, action, self.state["gain"])
-
     @Slot(int, float)
     def _on_dragged(self, action: int, prob: float) -> None:
         if self._moves and self._moves[-1][0] == action:
@@ -272,7 +263,12 @@ class RatioExplorer(Interactive):
         if now is None:
             return self.note.text()
         old_logp = from_weights(np.maximum(now[0], 1e-8).tolist())
-        ratios_now = self.ratios_now = self._compute(view.next_settings.objective, old_logp)
+        logp, action = old_logp, 0
+        for action, prob in self._moves:
+            action = min(max(action, 0), len(logp) - 1)
+            logp = with_probability(logp, action, prob)
+        objective = view.next_settings.objective
+        ratios_now = self.ratios_now = Ratios(objective, old_logp, logp, action, self.state["gain"])
         names = view.step.origin.vocabulary[: len(ratios_now.logp)]
         old = np.exp(ratios_now.old_logp)
         dragged = what != "alone"  # in that view, every action is changed in turn

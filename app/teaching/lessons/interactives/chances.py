@@ -6,7 +6,7 @@ The push over the chance is a curve, and the run's path along it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 
 import numpy as np
@@ -242,7 +242,7 @@ def push(settings: Settings) -> float:
     return float(metrics(next(iter(learners.learner(settings))))["grad_norm"])
 
 
-class SweetSpot(ManyRuns[Settings, float]):
+class SweetSpot(ManyRuns[None, float]):
     """The gradient norm over the chance of a right answer: a curve of measured batches with a draggable point."""
 
     of_bandit = True
@@ -262,32 +262,24 @@ class SweetSpot(ManyRuns[Settings, float]):
     def _take(self) -> None:
         self._wanted = None
 
-    def keys(self, settings: Settings) -> Sequence[Settings]:
-        """Return the key of the curve: the settings apart from the difficulty."""
-        return [settings.replace({"task.bias": 0.0, "seed": self.block})]
-
-    def computed(self, key: Settings, poll: Poll) -> Iterator[float]:
+    def computed(self, settings: Settings, lane: None, poll: Poll) -> Iterator[float]:
         """Yield the gradient norm at each chance of a right answer, averaged over the first batches of a few seeds."""
         for chance in CHANCES:
             poll()
             yield float(
-                np.mean([push(at_chance(key, chance).replace({"seed": seed})) for seed in self.seeds(CURVE_SEEDS)])
+                np.mean([push(at_chance(settings, chance).replace({"seed": seed})) for seed in self.seeds(CURVE_SEEDS)])
             )
 
     @property
     def ready(self) -> bool:
         return "curve" in self.hidden or super().ready
 
-    @property
-    def _measured(self) -> list[float]:
-        return self.results(self.keys(self._base)[0])
-
     def _draw(self, view: View) -> str:
         if view.run.origin.settings != self._base:
             self._base = view.run.origin.settings
             self._wanted = None
         if "curve" not in self.hidden:
-            self.train(self._base)
+            self.train(self._base.replace({"task.bias": 0.0, "seed": 0}))
         way = self._way(view)
         here = self._here(view)
         if len(way):
@@ -331,7 +323,7 @@ class SweetSpot(ManyRuns[Settings, float]):
         return float(policies[0][:, RIGHT].mean()) if policies else math.nan, math.nan
 
     def _picture(self, way: np.ndarray, here: tuple[float, float]) -> LinePicture:
-        known = [] if "curve" in self.hidden else self._measured
+        known = [] if "curve" in self.hidden else self.results(None)
         heights = np.array([*known, *[math.nan] * (len(CHANCES) - len(known))])
         curve = Line(name="curve", title=tr("gradient norm"), meaning="policy", x=np.array(CHANCES), y=heights)
         trail = Line(
@@ -357,7 +349,7 @@ class SweetSpot(ManyRuns[Settings, float]):
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         def best() -> float:
-            known = self._measured
+            known = self.results(None)
             return CHANCES[int(np.argmax(known))] if len(known) == len(CHANCES) else math.nan
 
         def norm() -> float:

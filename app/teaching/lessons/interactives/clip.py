@@ -118,7 +118,8 @@ class Clip(Interactive):
             self.slider.setValue(passed + 1)
         terms, given = numbers.terms(passed), numbers.advantage
         sign = np.sign(np.broadcast_to(given if given.ndim > 1 else given[:, None], step.mask.shape))
-        reach = _reach(max(_ratios(view.step).max(), 1 + min(objective.clip_high, 1.0)))
+        largest = float(max(_ratios(view.step).max(), 1 + min(objective.clip_high, 1.0)))
+        reach = WIDEST if largest <= WIDEST else float(math.ceil(largest))
         for of_sign, plot in self.sides.items():
             chosen = step.mask & (sign == of_sign)
             ratio, clipped = terms.ratio[chosen], terms.clipped[chosen]
@@ -166,7 +167,3 @@ def _last_clipped(view: StepView) -> float:
     if view.step is None or view.numbers is None:
         return math.nan
     return float(view.numbers.terms(view.passes - 1).clipped[view.step.mask].mean())
-
-
-def _reach(ratio: float) -> float:
-    return WIDEST if ratio <= WIDEST else float(math.ceil(ratio))

@@ -26,7 +26,7 @@ from app.workspace.view import View
 from grpo_core.config import Settings
 from grpo_core.record import Step
 from grpo_core.teaching.lessons import Offer
-from grpo_core.teaching.lessons.experiments.courses import CREDITS, SEEDS, UPDATES, ChainProgress, Lengths
+from grpo_core.teaching.lessons.experiments.courses import CREDITS, SEEDS, UPDATES, needed
 from grpo_core.text import listed, plural, tr
 
 LENGTHS = (
@@ -39,10 +39,9 @@ CREDIT_SHOWS = ("plain", "push", "ledger", "critic", "lengths")
 """Views: plain tokens, tokens tinted by push, the calculation of the push, a comparison with a critic, and lengths."""
 
 
-class Credit(ManyRuns[tuple[Settings, tuple[int, ...]], Lengths]):
+class Credit(ManyRuns[None, dict[str, np.ndarray]]):
     """The group of the selected completion, right answers first, or the lengths to which many runs converge."""
 
-    job = "lengths"
     without_runs = CREDIT_SHOWS[:-1]
     offer = Offer(
         shows=CREDIT_SHOWS,
@@ -59,11 +58,12 @@ class Credit(ManyRuns[tuple[Settings, tuple[int, ...]], Lengths]):
         self.lay_out((self._stack, 1), self.note, spacing=6)
 
     @property
-    def lengths(self) -> Lengths | None:
-        return self.latest((self.settings, self.seeds(SEEDS)))
+    def lengths(self) -> dict[str, np.ndarray]:
+        """The lengths of right and wrong answers, (U + 1, S) each. Empty before they are computed."""
+        return self.latest(None) or {}
 
-    def keys(self, settings: Settings) -> Sequence[tuple[Settings, tuple[int, ...]]]:
-        return [(settings, self.seeds(SEEDS))]
+    def computed(self, settings: Settings, lane: None, poll: Poll) -> Iterator[dict[str, np.ndarray]]:
+        return self.workspace.jobs.results("lengths", settings, self.seeds(SEEDS), poll=poll)
 
     def waiting(self) -> str:
         return _being_computed(UPDATES)
@@ -75,13 +75,11 @@ class Credit(ManyRuns[tuple[Settings, tuple[int, ...]], Lengths]):
             self.tokens.show_group(view, what)
             return ""
         self.train(view.wanted.replace({"seed": 0}))
-        found = self.lengths
-        runs = {} if found is None else {line.name: getattr(found, line.name) for line in LENGTHS}
         axis = Scale(label=tr("tokens"), low=1)
-        self.plot.show_picture(over_updates(LENGTHS, runs, axis, span=(1.0, LEAST)))
+        self.plot.show_picture(over_updates(LENGTHS, self.lengths, axis, span=(1.0, LEAST)))
         if "lengths" in self.hidden:
             return ""
-        if found is None:
+        if not self.lengths:
             return self.progress_text
         ends = [
             tr("{which} {before} to {after} tokens").format(
@@ -94,13 +92,16 @@ class Credit(ManyRuns[tuple[Settings, tuple[int, ...]], Lengths]):
         )
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
-        view, row, lengths = self.workspace.view.step, self.workspace.view.selection.row, self.lengths
-        growth = (
-            {} if lengths is None else {f"{one}_growth": partial(lengths.growth, one) for one in ("wrong", "right")}
-        )
+        view, row = self.workspace.view.step, self.workspace.view.selection.row
+        growth = {f"{one.name}_growth": partial(_growth, self.lengths[one.name]) for one in LENGTHS if self.lengths}
         if view.step is None or view.gradient is None or view.advantage is None:
             return growth
         return {**growth, **_of_tokens(view, view.step, view.gradient, view.advantage, row or 0)}
+
+
+def _growth(lengths: np.ndarray) -> float:
+    """Return the growth of the median (U + 1, S) since update 0, in tokens."""
+    return float(np.median(lengths[-1]) - np.median(lengths[0]))
 
 
 def _being_computed(updates: int) -> str:
@@ -164,11 +165,7 @@ LINES = {
 }
 
 
-Key = tuple[Settings, str, int, tuple[int, ...]]
-"""Key of runs: their settings, the kind of credit, the number of updates, and the seeds."""
-
-
-class StepCredit(ManyRuns[Key, ChainProgress]):
+class StepCredit(ManyRuns[tuple[str, int], dict[str, np.ndarray]]):
     """Outcome reward compared with process reward: the advantages in one group, or training under each kind of credit.
 
     Training is shown as the median and middle half of 64 runs. In the state, ``lanes`` are the kinds of credit shown,
@@ -196,19 +193,20 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
         self._lanes = tuple(name for name in CREDITS if name in self.state["lanes"]) or CREDITS
         self._updates = self.state["updates"] if 0 < self.state["updates"] <= 1000 else 100
 
-    def keys(self, settings: Settings) -> Sequence[Key]:
-        return [(settings, lane, self._updates, self.seeds(SEEDS)) for lane in self._lanes]
+    @property
+    def lanes(self) -> Sequence[tuple[str, int]]:
+        """The kinds of credit, each with the number of updates."""
+        return [(kind, self._updates) for kind in self._lanes]
 
-    def computed(self, key: Key, poll: Poll) -> Iterator[ChainProgress]:
+    def computed(self, settings: Settings, lane: tuple[str, int], poll: Poll) -> Iterator[dict[str, np.ndarray]]:
         """Yield the training progress, or raise an error if the task has no rewards for steps."""
-        settings, lane, updates, seeds = key
-        return self.workspace.jobs.results(
-            "chain", settings.replace({"objective.credit": lane}), updates, seeds, poll=poll
-        )
+        kind, updates = lane
+        of_kind = settings.replace({"objective.credit": kind})
+        return self.workspace.jobs.results("chain", of_kind, updates, self.seeds(SEEDS), poll=poll)
 
-    def course(self, lane: str) -> ChainProgress | None:
-        """Return the training progress computed so far for all seeds under one kind of credit, or None."""
-        return self.latest((self.settings, lane, self._updates, self.seeds(SEEDS)))
+    def course(self, kind: str) -> dict[str, np.ndarray]:
+        """Return the training progress for all seeds under one kind of credit. Empty before it is computed."""
+        return self.latest((kind, self._updates)) or {}
 
     def waiting(self) -> str:
         return _being_computed(self._updates)
@@ -224,10 +222,9 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
 
     def _draw_runs(self, view: View, what: str) -> None:
         self.train(view.wanted.replace({"seed": 0, "objective.credit": "outcome"}))  # both are set for each lane
-        runs = {lane: course.right for lane in self._lanes if (course := self.course(lane)) is not None}
-        process = self.course("process")
-        if what == "faulty" and process is not None:
-            runs["paid"] = process.paid
+        runs = {lane: course["right"] for lane in self._lanes if (course := self.course(lane))}
+        if what == "faulty" and (process := self.course("process")):
+            runs["paid"] = process["paid"]
         plot = self.plots[what]
         if what == "race":
             share = Scale(label=tr("share of right decisions"), low=0, high=1)
@@ -252,12 +249,12 @@ class StepCredit(ManyRuns[Key, ChainProgress]):
 
     def _needed(self, lane: str) -> float:
         course = self.course(lane)
-        return math.nan if course is None else course.median_needed()
+        return float(np.median(needed(course["right"]))) if course else math.nan
 
     def _right(self, lane: str) -> np.ndarray:
         """Return the median share of right decisions after every update. NaN if unknown."""
         course = self.course(lane)
-        return np.full(1, np.nan) if course is None else np.median(course.right, axis=-1)
+        return np.median(course["right"], axis=-1) if course else np.full(1, np.nan)
 
     def _answers(self) -> Mapping[str, Callable[[], float]]:
         return {

@@ -35,7 +35,7 @@ class FairRace(ManyRuns[RacePlan, Digest]):
     The state has fields of a :class:`RacePlan`.
 
     Attributes:
-        plan: the race that the step defines; None before the first frame.
+        plan: the race that the step defines.
     """
 
     note_font = "body"
@@ -47,7 +47,7 @@ class FairRace(ManyRuns[RacePlan, Digest]):
     )
 
     def _build(self) -> None:
-        self.plan: RacePlan | None = None
+        self.plan = RacePlan(base=Settings())
         self._before: RacePlan | None = None
         self.plot = LineChart(tr("Race", "noun"), pickable=True)
         twin = self.make_twin(self.plot)
@@ -58,18 +58,15 @@ class FairRace(ManyRuns[RacePlan, Digest]):
     def _take(self) -> None:
         self._before = self.plan
 
-    def keys(self, settings: Settings) -> Sequence[RacePlan]:
-        return [RacePlan(base=base_of(settings), block=self.block, **self.state)]
+    @property
+    def lanes(self) -> Sequence[RacePlan]:
+        return [self.plan]
 
-    def computed(self, key: RacePlan, poll: Poll) -> Iterator[Digest]:
-        return key.digests(self.workspace.jobs, poll)
+    def computed(self, settings: Settings, lane: RacePlan, poll: Poll) -> Iterator[Digest]:
+        return lane.digests(self.workspace.jobs, poll)
 
     def waiting(self) -> str:
-        return (
-            ""
-            if self.plan is None
-            else tr("{running} is running.").format(running=short(self.results_of(self.plan).running))
-        )
+        return tr("{running} is running.").format(running=short(self.results_of(self.plan).running))
 
     def results_of(self, plan: RacePlan) -> RaceResults:
         """Return the results so far of a race."""
@@ -79,9 +76,9 @@ class FairRace(ManyRuns[RacePlan, Digest]):
         return results
 
     def _draw(self, view: View) -> str:
-        self.train(view.next_settings)
-        (plan,) = self.keys(view.next_settings)
-        self.plan, results = plan, self.results_of(plan)
+        plan = self.plan = RacePlan(base=base_of(view.next_settings), block=self.block, **self.state)
+        self.train(self.settings)  # a plan has its own
+        results = self.results_of(plan)
         if results.count:
             self.plot.show_picture(race_picture(results, "best_prob", samples=plan.fairness == "samples"))
         self.plot.set_stale(not results.count)
@@ -123,8 +120,8 @@ class FairRace(ManyRuns[RacePlan, Digest]):
             "stuck_apart": lambda: stuck(PLAIN) - stuck(GRPO),
         }
 
-    def _runs(self, name: str, plan: RacePlan | None) -> Ensemble | None:
-        return None if plan is None or not self.complete(plan) else self.results_of(plan).lanes.get(name)
+    def _runs(self, name: str, plan: RacePlan) -> Ensemble | None:
+        return self.results_of(plan).lanes.get(name) if self.complete(plan) else None
 
 
 def _best(runs: Ensemble) -> float:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from PySide6.QtCore import Slot
 
 from app.boxes import across, down
+from app.jobs.runner import Poll
 from app.plotting.axis import Scale
 from app.plotting.line_chart import LineChart
 from app.plotting.line_data import Line
@@ -23,16 +24,20 @@ from app.workspace.view import View
 from grpo_core.baselines import BASELINES
 from grpo_core.config import Settings, described_at
 from grpo_core.config.value_names import worded
+from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.surrogates import SURROGATES
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments.family import (
     FAMILY,
     MEASURE,
     SEEDS,
+    UPDATES,
     Compared,
     Member,
+    compared,
     forebear,
     member,
+    planned,
     settings_of,
     switches,
 )
@@ -77,14 +82,13 @@ CROWDED = 1.6
 """Minimum scale at which the sentence about a member's idea is omitted."""
 
 
-class FamilyTree(ManyRuns[tuple[str, Settings, tuple[int, ...]], Compared]):
+class FamilyTree(ManyRuns[str, tuple[str, Ensemble]]):
     """The tree, and next to it the runs of the selected member and its parent, and the switches that differ.
 
     In the state, ``member`` is the selected one, ``all`` is whether to show more than :data:`FEW`, and ``names`` are
     the members in the table if not all.
     """
 
-    job = "family"
     shows_run = False
     offer = Offer(
         shows=(TREE, TABLE_OF_ALL),
@@ -123,7 +127,7 @@ class FamilyTree(ManyRuns[tuple[str, Settings, tuple[int, ...]], Compared]):
 
     @property
     def result(self) -> Compared | None:
-        return self.latest(self.keys(self.settings)[0])
+        return compared(self.member, dict(self.results(self.member.name)))
 
     @property
     def _left(self) -> int:
@@ -131,9 +135,15 @@ class FamilyTree(ManyRuns[tuple[str, Settings, tuple[int, ...]], Compared]):
         turned = len(self.result.turned) if self.result is not None else -1
         return len(switches(self.member, self.settings)) - turned
 
-    def keys(self, settings: Settings) -> Sequence[tuple[str, Settings, tuple[int, ...]]]:
-        """Return the key of the selected member, whose seeds begin with that of the lesson's run."""
-        return [(self.member.name, settings, tuple(range(settings.seed, settings.seed + SEEDS)))]
+    @property
+    def lanes(self) -> Sequence[str]:
+        """The selected member."""
+        return [self.member.name]
+
+    def computed(self, settings: Settings, lane: str, poll: Poll) -> Iterator[tuple[str, Ensemble]]:
+        """Yield the runs of a member, with seeds from that of the lesson's run on."""
+        seeds = tuple(range(settings.seed, settings.seed + SEEDS))
+        return self.trained(planned(member(lane), settings), seeds, UPDATES, poll)
 
     def waiting(self) -> str:
         before = forebear(self.member)
@@ -243,17 +253,17 @@ class FamilyTree(ManyRuns[tuple[str, Settings, tuple[int, ...]], Compared]):
 def at_a_glance(one: Member, settings: Settings) -> list[object]:
     """Return the row of :data:`MEMBERS` for a member with the task, group size and rate of ``settings``."""
     own = settings_of(one, settings)
-    goal, clip, compared = own.objective, SURROGATES[own.objective.surrogate].clip, BASELINES[own.objective.baseline]
+    goal, clip, baseline = own.objective, SURROGATES[own.objective.surrogate].clip, BASELINES[own.objective.baseline]
     low, high = (0.0, math.inf) if clip is None else clip.band(goal)
     band = tr("{low:g} to {high:g}").format(low=low, high=high).replace("inf", "∞")
     return [
         one.name,
         tr("yes") if own.learner.critic else tr("no"),
-        tr("the critic") if compared.from_critic else worded(goal.baseline),
+        tr("the critic") if baseline.from_critic else worded(goal.baseline),
         "–" if clip is None else tr("of π − π_old") if clip.rule else band,
         f"β {goal.beta:g}, {worded(goal.kl)}" if goal.beta else "–",
         own.learner.group_size * own.trained.prompts,
-        2 if compared.mean or compared.within_group else 1,
+        2 if baseline.mean or baseline.within_group else 1,
     ]
 
 

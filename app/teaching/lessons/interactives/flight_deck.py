@@ -31,7 +31,15 @@ from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.explain import Quantity
 from grpo_core.metrics import METRICS
 from grpo_core.teaching.lessons import Offer
-from grpo_core.teaching.lessons.experiments.checkup import REMEDIES, SEEDS, audits, cause, right_at_end
+from grpo_core.teaching.lessons.experiments.checkup import (
+    REMEDIES,
+    SEEDS,
+    UPDATES,
+    audits,
+    cause,
+    right_at_end,
+    treatments,
+)
 from grpo_core.text import as_sentence, clauses, plural, tr
 
 SHOWS = ("dials", "remedies")
@@ -50,11 +58,9 @@ TITLES = {
 """Short titles, so that name and value fit on one line at any size."""
 COLUMNS = 3
 NOTHING = np.empty(0)
-Key = tuple[Settings, int, bool]
-"""Key of results: the settings, the right action (counted from 0), and whether remedies are tried."""
 
 
-class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
+class FlightDeck(ManyRuns[tuple[int, bool], tuple[str, np.ndarray | Ensemble]]):
     """Dials of the lesson's run, and a second page with six remedies, each tried separately on the same seeds.
 
     In the state, ``right`` is the intended action, counted from 1.
@@ -74,7 +80,8 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
         grid.setVerticalSpacing(8)
         for place, name in enumerate(TITLES):
             self.heads[name] = Label()
-            plot = self.plots[name] = Plot(TITLES[name], Scale(label="", low=0, whole=True), _scale(name))
+            high = 1 if _is_share(name) or name == "reward_mean" else None
+            plot = self.plots[name] = Plot(TITLES[name], Scale(label="", low=0, whole=True), Scale(low=0, high=high))
             plot.add_curve(name, "", METRICS[name].colour if name in METRICS else "policy")
             plot.activated.connect(partial(self._on_activated, name))
             twin = self.twins[name] = self.make_twin(plot)
@@ -89,22 +96,24 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
     def _right(self) -> int:
         return max(int(self.state["right"]), 1) - 1
 
-    def keys(self, settings: Settings) -> Sequence[Key]:
-        return [(settings, self._right, self.shows == "remedies")]
+    @property
+    def lanes(self) -> Sequence[tuple[int, bool]]:
+        """The right action, counted from 0, and whether remedies are tried."""
+        return [(self._right, self.shows == "remedies")]
 
     @property
-    def _key(self) -> Key:
-        return self.keys(self.settings)[0]
+    def _found(self) -> list[tuple[str, np.ndarray | Ensemble]]:
+        return self.results(self.lanes[0])
 
     @property
     def audit(self) -> np.ndarray:
         """Probability of the right action at the start and after every update (U + 1,). Empty if not computed yet."""
-        return next((found for _, found in self.results(self._key) if isinstance(found, np.ndarray)), NOTHING)
+        return next((found for _, found in self._found if isinstance(found, np.ndarray)), NOTHING)
 
     @property
     def runs(self) -> dict[str, Ensemble]:
         """Runs so far by remedy. The key of the runs without a remedy is the empty string."""
-        return {name: found for name, found in self.results(self._key) if isinstance(found, Ensemble)}
+        return {name: found for name, found in self._found if isinstance(found, Ensemble)}
 
     @property
     def ready(self) -> bool:
@@ -126,14 +135,18 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
         on_dials = self.shows == "dials"
         self._stack.setCurrentIndex(0 if on_dials else 1)
         self.note.setVisible(not on_dials)
-        if self.complete(self._key) and not len(self.audit):
+        if self.complete(self.lanes[0]) and not len(self.audit):
             raise GrpoError(tr("The dials need a bandit whose actions include the right one."))
         if self.failure:
             raise GrpoError(self.failure)
         if on_dials:
             self._draw_dials(view)
             return as_sentence(clauses(map(self.summary_of, TITLES)))
-        self._draw_remedies()
+        level = np.full(len(REMEDIES), self._mean("") if self.runs else np.nan)
+        means = np.array([self._mean(name) if name in self.runs else np.nan for name in REMEDIES])
+        heights, names = {TREATED.name: means, ILL.name: level}, [one.title for one in REMEDIES.values()]
+        axis = Scale(label=tr("π(right)"), low=0, high=1.05)
+        self.plot.show_picture(compared((TREATED, ILL), heights, names, tr("put right"), axis))
         if len(self.runs) <= len(REMEDIES):
             return ""
         name = list(REMEDIES)[max(cause(self.runs, self._right), 1) - 1]
@@ -155,7 +168,8 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
             curve.series = Pyramid(self.audit) if name == AUDIT else view.run.series[name]
             curve.first = 0.0 if name == AUDIT else 1.0
             if name == "entropy":
-                self.plots[name].set_scales(y=Scale(low=0, high=_most_entropy(view)))
+                uniform = math.log(view.run.origin.settings.bandit.actions)
+                self.plots[name].set_scales(y=Scale(low=0, high=uniform * 1.02))
             self.heads[name].setFont(view.theme.font("strong", view.scale))
             self.heads[name].setText(self.summary_of(name))
             self.said[self.twins[name]] = self.summary_of(name)
@@ -175,13 +189,6 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
             self.workspace.move_to(round(update))
             self.workspace.explain(Quantity(name))
 
-    def _draw_remedies(self) -> None:
-        level = np.full(len(REMEDIES), self._mean("") if self.runs else np.nan)
-        means = np.array([self._mean(name) if name in self.runs else np.nan for name in REMEDIES])
-        heights, names = {TREATED.name: means, ILL.name: level}, [one.title for one in REMEDIES.values()]
-        axis = Scale(label=tr("π(right)"), low=0, high=1.05)
-        self.plot.show_picture(compared((TREATED, ILL), heights, names, tr("put right"), axis))
-
     def _mean(self, name: str) -> float:
         return float(np.nan_to_num(right_at_end(self.runs[name], self._right)).mean())
 
@@ -194,25 +201,18 @@ class FlightDeck(ManyRuns[Key, tuple[str, np.ndarray | Ensemble]]):
             "treated": lambda: max(self._mean(name) for name in REMEDIES) if whole else math.nan,
         }
 
-    def computed(self, key: Key, poll: Poll) -> Iterator[tuple[str, np.ndarray | Ensemble]]:
+    def computed(
+        self, settings: Settings, lane: tuple[int, bool], poll: Poll
+    ) -> Iterator[tuple[str, np.ndarray | Ensemble]]:
         """Yield the audit and, if remedies are tried, the runs under each. Nothing if the run has no such action."""
-        settings, right, treat = key
+        right, treat = lane
         if settings.is_language or right >= settings.bandit.actions:
             return
         yield "", audits(settings, right)
         if treat:
-            yield from self.workspace.jobs.results("checkup", settings, right, self.seeds(SEEDS), poll=poll)
-
-
-def _scale(name: str) -> Scale:
-    return Scale(low=0, high=1) if _is_share(name) or name == "reward_mean" else Scale(low=0)
+            yield from self.trained(treatments(settings, right), self.seeds(SEEDS), UPDATES, poll)
 
 
 def _is_share(name: str) -> bool:
     """Return whether a dial shows a share between 0 and 1."""
     return name == AUDIT or METRICS[name].share
-
-
-def _most_entropy(view: View) -> float:
-    """Return the upper end of the entropy dial, slightly above the entropy of a uniform policy."""
-    return math.log(view.run.origin.settings.bandit.actions) * 1.02

@@ -6,13 +6,14 @@ The group mean includes the completion itself, which makes a step shorter than w
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QHBoxLayout, QToolButton
+from PySide6.QtWidgets import QToolButton
 
 from app.boxes import across
+from app.jobs.runner import Poll
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
@@ -60,17 +61,12 @@ PICTURES = {
 """Title, vertical axis and series of each picture."""
 
 
-Key = tuple[Settings, str, tuple[int, ...]]
-"""Key of runs: their settings, the budget, and the seeds."""
-
-
-class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
+class GroupSize(ManyRuns[str, tuple[int, Ensemble]]):
     """Bars over G: medians over the seeds, with whiskers for the middle half.
 
     In the state, ``kinds`` are the budgets shown, and ``switch`` those that the user can toggle.
     """
 
-    job = "group_sizes"
     shows_run = False
     offer = Offer(
         shows=SHOWS,
@@ -85,19 +81,15 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
             name: self.make_twin(plot, [part.entry for part in PICTURES[name][2]]) for name, plot in self.plots.items()
         }
         self._stack = pages(*self.twins.values())
-        self.lay_out(self._switch(), (self._stack, 1), self.note, spacing=6)
         self._kinds: tuple[str, ...] = KINDS[:1]
-
-    def _switch(self) -> QHBoxLayout:
-        """Return a row of toggle buttons, one per budget. The results of the checked ones are shown side by side."""
-        self.buttons = {kind: QToolButton() for kind in KINDS}
+        self.buttons = {kind: QToolButton() for kind in KINDS}  # those pressed are shown side by side
         for kind, button in self.buttons.items():
             button.setText(PARTS[kind].name)
             button.setCheckable(True)
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             button.setToolTip(plain_tip(tr("Show or hide: {name} for every group size.").format(name=PARTS[kind].name)))
             button.clicked.connect(self._on_switched)
-        return across(*self.buttons.values(), None)
+        self.lay_out(across(*self.buttons.values(), None), (self._stack, 1), self.note, spacing=6)
 
     def of_many_runs(self) -> Sequence[TwinStack]:
         return [self.twins[self.shows]] if self.shows != "left" else []
@@ -115,17 +107,23 @@ class GroupSize(ManyRuns[Key, tuple[int, Ensemble]]):
 
     def runs(self, kind: str) -> dict[int, Ensemble]:
         """Return the runs so far under a budget, by group size."""
-        return dict(self.results((self.settings, kind, self.seeds(SEEDS))))
+        return dict(self.results(kind))
 
-    def keys(self, settings: Settings) -> Sequence[Key]:
-        return [(settings, kind, self.seeds(SEEDS)) for kind in self._kinds]
+    @property
+    def lanes(self) -> Sequence[str]:
+        return self._kinds
+
+    def computed(self, settings: Settings, lane: str, poll: Poll) -> Iterator[tuple[int, Ensemble]]:
+        for size in SIZES:
+            own, updates = group_sizes.planned(settings, lane, size)
+            yield from self.trained({size: own}, self.seeds(SEEDS), updates, poll)
 
     def waiting(self) -> str:
         return plural(
             "{count} run at each group size: {done} of {sizes} sizes done…",
             "{count} runs at each group size: {done} of {sizes} sizes done…",
             SEEDS,
-        ).format(count=SEEDS, done=len(self.results(self.coming) if self.coming else ()), sizes=len(SIZES))
+        ).format(count=SEEDS, done=self.done, sizes=len(SIZES))
 
     def _draw(self, view: View) -> str:
         # the experiment sets both itself

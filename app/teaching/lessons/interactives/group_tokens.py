@@ -142,16 +142,12 @@ def _ledger(view: StepView, row: int) -> list[Note]:
     elif reduction.by_constant:
         below = objective.max_tokens
     divided = f"÷ {size}" if below is None else f"÷ ({below} · {size})"
+    glyph = "▲" if push > 0 else "▼" if push < 0 else "·"
     return [
         (f"A {marked(advantage)}", _colour(advantage)),
         (divided, "text"),
-        (f"= {_small(push)}", _colour(push)),
+        (f"= {glyph} {abs(push):.4f}", _colour(push)),
     ]
-
-
-def _small(value: float) -> str:
-    glyph = "▲" if value > 0 else "▼" if value < 0 else "·"
-    return f"{glyph} {abs(value):.4f}"
 
 
 def first_and_rest(view: StepView, row: int) -> tuple[float, float]:

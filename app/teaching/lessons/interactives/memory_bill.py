@@ -34,8 +34,6 @@ from grpo_core.teaching.lessons.experiments.bill import BILL_ANSWERS, FOUR, Bill
 from grpo_core.text import plural, tr
 
 SHOWS = ("bill", "compute", "real")
-REAL = "real"
-"""The view with the memory of a real model, and the only key of its results."""
 REAL_CHECKS = ("real_mib", "real_optimizer_share")
 MIB = 2.0**20
 SWITCHES = ("critic", "reward_model", "reference")
@@ -76,7 +74,7 @@ def rows() -> dict[str, Row]:
     return made
 
 
-class MemoryBill(ManyRuns[str, Counted]):
+class MemoryBill(ManyRuns[None, Counted]):
     """The memory as bars, or the work for one prompt, with the control rows that change both.
 
     The state has fields of :class:`Training`, ``knobs`` (the adjustable ones) and ``block`` (the open one, as
@@ -133,17 +131,14 @@ class MemoryBill(ManyRuns[str, Counted]):
         else:
             self.picture.show_blocks(self.bill.blocks, self.bill.all_four)
 
-    def keys(self, settings: Settings) -> Sequence[str]:
-        return [REAL]
-
-    def computed(self, key: str, poll: Poll) -> Iterator[Counted]:
+    def computed(self, settings: Settings, lane: None, poll: Poll) -> Iterator[Counted]:
         """Yield the ledger of the shipped language model after its first update, which a process runs."""
         return (Counted(**found) for found in language_job("ledger", poll=poll))
 
     @property
     def real(self) -> Counted | None:
         """The ledger of the trained model, or None until it has been counted."""
-        return self.latest(REAL)
+        return self.latest(None)
 
     def waiting(self) -> str:
         return tr("The language model makes one update, and its tensors are counted…")
@@ -163,7 +158,7 @@ class MemoryBill(ManyRuns[str, Counted]):
     def _draw(self, view: View) -> str:
         what = self.shows
         if what == "real":
-            self.train(view.wanted)
+            self.train(self.settings)  # the shipped model has its own
         if self.real is not self._drawn_ledger:
             self._drawn_ledger = self.real
             self._draw_blocks()
@@ -176,7 +171,11 @@ class MemoryBill(ManyRuns[str, Counted]):
             row.setVisible(name in self._knobs)
         self._switches.setVisible(any(name in self._knobs for name in SWITCHES))
         if what == "compute":
-            self._draw_work()
+            work = self.bill.work()
+            names = [WORDS.get(who, who) for who in work["PPO, one completion"]]
+            counts = {part.name: np.array([*by.values()]) / PETA for part, by in zip(WORK, work.values(), strict=True)}
+            self.work.show_picture(compared(WORK, counts, names, "", Scale(label="PFLOP", low=0)))
+            self.said[self.twin] = self._sentence("compute")
         self.total.setFont(view.theme.font("strong", view.scale * 1.15))
         self.total.setText(self._sentence(what))
         self.formula.setFont(view.theme.font("body", view.scale))
@@ -190,13 +189,6 @@ class MemoryBill(ManyRuns[str, Counted]):
             )
             self.formula.setText(pattern.format(title=block.title, formula=block.formula, size=size_of([block])))
         return self.total.text()
-
-    def _draw_work(self) -> None:
-        work = self.bill.work()
-        names = [WORDS.get(who, who) for who in work["PPO, one completion"]]
-        heights = {part.name: np.array(list(by.values())) / PETA for part, by in zip(WORK, work.values(), strict=True)}
-        self.work.show_picture(compared(WORK, heights, names, "", Scale(label="PFLOP", low=0)))
-        self.said[self.twin] = self._sentence("compute")
 
     def _sentence(self, what: str) -> str:
         answers = self.bill.answers()

@@ -95,9 +95,6 @@ class OneUpdate(Interactive):
         self._below = across((self.table, 3), (right, 2), spacing=16)
         self.lay_out((self.bars, 1), (self._below, 1), spacing=6)
 
-    def _reached(self, stage: str) -> bool:
-        return SHOWS.index(stage) <= SHOWS.index(self.shows)
-
     def _draw(self, view: View) -> str:
         self._step = view.step.step
         numbers = view.step.numbers
@@ -112,7 +109,10 @@ class OneUpdate(Interactive):
             return ""
         row = min(view.selection.row or 0, len(self._step.group) - 1)
         if self.shows == "reductions":
-            self._draw_reductions(numbers)
+            rows = range(len(self._step.group))
+            self.table.set_columns(LENGTHS)
+            self.table.set_rows([[int(self._step.mask[n].sum()), *self._row(numbers, n)[1:3]] for n in rows])
+            self.reduced.set_rows([[name.replace("_", " "), loss] for name, loss in reduced(self._step).items()])
         else:
             self.table.set_columns(COLUMNS)
             self.table.set_rows([self._row(numbers, n) for n in range(len(self._step.group))])
@@ -135,7 +135,7 @@ class OneUpdate(Interactive):
         assert self._step is not None
         cells: list[object] = [str(int(self._step.tokens[row, 0]) + 1)]  # actions count from 1
         for column in COLUMNS[1:]:
-            if not self._reached(SINCE[column.key]):
+            if SHOWS.index(SINCE[column.key]) > SHOWS.index(self.shows):
                 cells.append(None)
                 continue
             value = numbers[self._address(column.key, row)]
@@ -147,13 +147,6 @@ class OneUpdate(Interactive):
         if name in ("group_mean", "group_std"):
             return Quantity(name, group=0)
         return Quantity(name) if name == "loss" else Quantity(name, row=row, **tokens)
-
-    def _draw_reductions(self, numbers: Numbers) -> None:
-        assert self._step is not None
-        rows = range(len(self._step.group))
-        self.table.set_columns(LENGTHS)
-        self.table.set_rows([[int(self._step.mask[n].sum()), *self._row(numbers, n)[1:3]] for n in rows])
-        self.reduced.set_rows([[name.replace("_", " "), loss] for name, loss in reduced(self._step).items()])
 
     def _draw_formula(self, numbers: Numbers, row: int, view: View) -> str:
         """Show the newest formula, and return its value or, before there is one, what was sampled."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from PySide6.QtCore import Qt
@@ -23,16 +24,11 @@ from grpo_core.text import plural, tr
 
 AT_FIRST = BarSeries(name=tr("before training"), key="first", meaning="reference", style="level", width=0.78)
 GHOST = BarSeries(name=tr("your prediction"), key="guess", meaning="text", style="outline", width=0.78)
-ANSWER, PROXY = "answer", "proxy"
+ANSWER = Line(name="answer", meaning="policy")
+PROXY = Line(name="proxy", label=tr("reward paid"), meaning="reward")
 """Lines that a step can request: the probability of one answer, and the mean reward paid by the checker."""
+GUESS = Line(name="guess", label=tr("your prediction"), meaning="text", style=Qt.PenStyle.DotLine, listed=False)
 PROBABILITY = Scale(low=0, high=1.1)
-
-
-def reward_span(rewards: np.ndarray | None) -> tuple[float, float]:
-    """Return the rewards drawn at heights 0 and 1. They are exactly 0 and 1 if all rewards (A,) are in that range."""
-    if rewards is None:
-        return 0.0, 1.0
-    return min(float(rewards.min()), 0.0), max(float(rewards.max()), 1.0)
 
 
 class Climb(Interactive):
@@ -43,8 +39,8 @@ class Climb(Interactive):
     """
 
     offer = Offer(
-        state={"action": 7, "until": 50, "lines": (ANSWER,), "name": ""},
-        words={"lines": (ANSWER, PROXY)},
+        state={"action": 7, "until": 50, "lines": (ANSWER.name,), "name": ""},
+        words={"lines": (ANSWER.name, PROXY.name)},
         parts=("bars", "lines", "words"),
     )
 
@@ -77,7 +73,8 @@ class Climb(Interactive):
         now, count = policies[-1], len(policies[-1])
         rewards = run.origin.action_rewards
         paid = None if rewards is None else rewards[0]
-        low, high = reward_span(paid)
+        # the rewards at heights 0 and 1, which are exactly 0 and 1 if all rewards are in that range
+        low, high = (0.0, 1.0) if paid is None else (min(float(paid.min()), 0.0), max(float(paid.max()), 1.0))
         ghost = np.full(count, np.nan)
         if self.guess is not None:
             ghost[self._action] = self.guess
@@ -98,26 +95,14 @@ class Climb(Interactive):
     def _over_updates(self, run: RunHandle, update: int, policies: Sequence[np.ndarray]) -> LinePicture:
         x, end = np.arange(len(policies), dtype=float), float(self.state["until"])
         lines = []
-        if ANSWER in self.state["lines"]:
+        if ANSWER.name in self.state["lines"]:
             heights = np.array([policy[self._action] for policy in policies])
-            lines.append(Line(name=ANSWER, label=self._name_of_answer(run), meaning="policy", x=x, y=heights))
-        if PROXY in self.state["lines"]:
+            lines.append(replace(ANSWER, label=self._name_of_answer(run)).over(x, heights))
+        if PROXY.name in self.state["lines"]:
             paid = run.series["reward_mean"].values[:update]
-            lines.append(
-                Line(name=PROXY, label=tr("reward paid"), meaning="reward", x=np.arange(1.0, len(paid) + 1), y=paid)
-            )
+            lines.append(PROXY.over(np.arange(1.0, len(paid) + 1), paid))
         if self.guess is not None:
-            lines.append(
-                Line(
-                    name="guess",
-                    label=tr("your prediction"),
-                    meaning="text",
-                    style=Qt.PenStyle.DotLine,
-                    x=np.array([0.0, end]),
-                    y=np.full(2, self.guess),
-                    listed=False,
-                )
-            )
+            lines.append(GUESS.over(np.array([0.0, end]), np.full(2, self.guess)))
         return LinePicture(
             x=Scale(label=tr("update"), low=0, high=end, whole=True),
             y=Scale(low=0, high=1.05),
@@ -133,6 +118,14 @@ ATTEMPTS, MANY = (1, 2, 4, 8, 16, 32, 64, 128, 256), 64
 LOST = 0.01
 """Probability of the right answer below which a prompt counts as lost."""
 SHARE = Scale(low=0, high=1.05)
+OVER_TRAINING = {  # by the number of attempts
+    1: Line(name="1", label=tr("pass@{k}").format(k=1), meaning="policy", style=Qt.PenStyle.SolidLine),
+    MANY: Line(name="64", label=tr("pass@{k}").format(k=MANY), meaning="reference", style=Qt.PenStyle.DashLine),
+}
+OVER_ATTEMPTS = (
+    Line(name="now", label=tr("now"), meaning="policy", style=Qt.PenStyle.SolidLine),
+    Line(name="before", label=tr("before training"), meaning="reference", style=Qt.PenStyle.DashLine),
+)
 
 
 class PassAtK(Interactive):
@@ -190,18 +183,8 @@ class PassAtK(Interactive):
     def _over_training(self, chances: Sequence[np.ndarray]) -> LinePicture:
         x = np.arange(len(chances), dtype=float)
         lines = [
-            Line(
-                name=str(k),
-                label=tr("pass@{k}").format(k=k),
-                meaning=meaning,
-                style=style,
-                x=x,
-                y=np.array([pass_at(chance, k) for chance in chances]),
-            )
-            for k, meaning, style in (
-                (1, "policy", Qt.PenStyle.SolidLine),
-                (MANY, "reference", Qt.PenStyle.DashLine),
-            )
+            line.over(x, np.array([pass_at(chance, k) for chance in chances]))
+            for k, line in OVER_TRAINING.items()
             if k <= self.state["most"]
         ]
         end = float(max(self.state["until"], len(chances) - 1))
@@ -226,11 +209,8 @@ def _over_attempts(chances: Sequence[np.ndarray], most: int) -> LinePicture:
     shown = [k for k in ATTEMPTS if k <= most]
     x = np.arange(len(shown), dtype=float)
     lines = tuple(
-        Line(name=name, label=label, meaning=meaning, style=style, x=x, y=np.array([pass_at(of, k) for k in shown]))
-        for name, label, meaning, style, of in (
-            ("now", tr("now"), "policy", Qt.PenStyle.SolidLine, chances[-1]),
-            ("before", tr("before training"), "reference", Qt.PenStyle.DashLine, chances[0]),
-        )
+        line.over(x, np.array([pass_at(of, k) for k in shown]))
+        for line, of in zip(OVER_ATTEMPTS, (chances[-1], chances[0]), strict=True)
     )
     return LinePicture(
         x=Scale(label=tr("attempts k"), low=0, high=len(ATTEMPTS) - 1.0),

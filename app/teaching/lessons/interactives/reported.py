@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 
 import numpy as np
-from PySide6.QtCore import QUrl, Signal, Slot
+from PySide6.QtCore import QUrl, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QTextBrowser, QWidget
 
@@ -26,6 +26,7 @@ from app.theme.labels import Label
 from app.theme.tokens import Theme
 from app.workspace.answers import GLYPHS, watched
 from app.workspace.view import View
+from app.workspace.workspace import Workspace
 from grpo_core.record import Step
 from grpo_core.teaching.lessons import Offer
 from grpo_core.text import plural, tr
@@ -55,8 +56,7 @@ class Reported(Interactive):
         self.answers = self.make_table(COLUMNS, tr("Answers at this update"))
         self.evolution = EvolutionPanel(self.workspace, heading=False)
         self.evolution.place = CHOSEN
-        self.page, cited = PublishedView(), QWidget()
-        self.page.refused.connect(self._on_refused)
+        self.page, cited = PublishedView(self.workspace), QWidget()
         self.chart = BarChart(tr("Right answers in percent, before and after reinforcement learning"))
         self.twin = self.make_twin(self.chart, [BEFORE.entry, AFTER.entry])
         down((self.twin, 1), (self.page, 1), on=cited, margins=0, spacing=6)
@@ -78,15 +78,12 @@ class Reported(Interactive):
             self.evolution.on_frame()
         else:
             self.page.show_part(self.shows, view.theme, view.scale)
-            self._draw_results()
+            found = [row for entry in published() for row in zip(entry.bars, entry.before, entry.after, strict=True)]
+            names, before, after = zip(*found, strict=True)
+            heights = {BEFORE.name: np.array(before), AFTER.name: np.array(after)}
+            self.chart.show_picture(compared((BEFORE, AFTER), heights, names, "", Scale(label="%", low=0, high=100)))
+            self.said[self.twin] = "; ".join(f"{name} {shown(low)} → {shown(high)}%" for name, low, high in found)
         return ""
-
-    def _draw_results(self) -> None:
-        found = [row for entry in published() for row in zip(entry.bars, entry.before, entry.after, strict=True)]
-        names, before, after = zip(*found, strict=True)
-        heights = {BEFORE.name: np.array(before), AFTER.name: np.array(after)}
-        self.chart.show_picture(compared((BEFORE, AFTER), heights, names, "", Scale(label="%", low=0, high=100)))
-        self.said[self.twin] = "; ".join(f"{name} {shown(low)} → {shown(high)}%" for name, low, high in found)
 
     def rows(self, view: View) -> list[list[object]]:
         step, origin = view.step.step, view.run.origin
@@ -148,10 +145,6 @@ class Reported(Interactive):
         """Return how often a prompt was answered correctly before one update, but wrongly before the next."""
         return float(sum(a and not b for one, two in pairwise(self._history()) for a, b in zip(one, two, strict=True)))
 
-    @Slot(str)
-    def _on_refused(self, sentence: str) -> None:
-        self.workspace.problem.emit(sentence, "warning")
-
     def dispose(self) -> None:
         self.evolution.dispose()
 
@@ -164,15 +157,11 @@ class PublishedView(QWidget):
 
     Attributes:
         part: one of ``PARTS``.
-
-    Signals:
-        refused: emitted with a sentence that contains the address if no browser could be opened.
     """
 
-    refused = Signal(str)
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
+        self._workspace = workspace
         self.part = ""
         self.title, self.mark = Label(), Label(WHOSE, name="muted", wraps=True)
         self.browser = QTextBrowser()
@@ -194,4 +183,5 @@ class PublishedView(QWidget):
     @Slot(QUrl)
     def _on_link(self, url: QUrl) -> None:
         if not QDesktopServices.openUrl(url):
-            self.refused.emit(tr("No browser could be opened. The page is {address}.").format(address=url.toString()))
+            sentence = tr("No browser could be opened. The page is {address}.").format(address=url.toString())
+            self._workspace.problem.emit(sentence, "warning")

@@ -107,6 +107,8 @@ def shares(run: RunHandle) -> np.ndarray:
 
 GOAL = 0.9
 """Share of right answers in a batch that the first question is about."""
+RIGHT = Line(name="right", label=tr("right answers"), meaning="policy", marker="o")
+NINE_TENTHS = Line(name="goal", label=tr("nine out of ten"), meaning="text", style=Qt.PenStyle.DotLine, listed=False)
 BARE = re.compile(r"\d+\.?")
 """Pattern of an answer that is only the number, as requested."""
 RARE, GROUP = 0.01, 8
@@ -138,24 +140,8 @@ class Pretrained(SampledAnswers):
 
     def _lines(self, view: View) -> tuple[Line, ...]:
         known = shares(view.run)[: view.cursor.step]
-        line = Line(
-            name="right",
-            label=tr("right answers"),
-            meaning="policy",
-            marker="o",
-            y=known,
-            x=np.arange(1.0, len(known) + 1),
-        )
-        goal = Line(
-            name="goal",
-            meaning="text",
-            style=Qt.PenStyle.DotLine,
-            x=np.array([1.0, self._end(view)]),
-            y=np.full(2, GOAL),
-            label=tr("nine out of ten"),
-            listed=False,
-        )
-        return line, goal
+        goal = NINE_TENTHS.over(np.array([1.0, self._end(view)]), np.full(2, GOAL))
+        return RIGHT.over(np.arange(1.0, len(known) + 1), known), goal
 
     def _counted(self, step: Step, judged: np.ndarray) -> str:
         dead = recompute.dead_groups(step)
@@ -220,9 +206,9 @@ def _steps(run: RunHandle) -> Sequence[Step]:
 
 LAST = 5
 """Number of updates at the end of a run over which the share of right answers is averaged."""
-NAMES = {True: tr("the tool's words left out"), False: tr("the tool's words in the loss")}
-LOOKS = {True: ("policy", "o"), False: ("reference", "s")}
-"""Colour and marker of a run's line, by whether the tool's words are masked."""
+MASKED = Line(name="True", label=tr("the tool's words left out"), meaning="policy", marker="o")
+COUNTED = Line(name="False", label=tr("the tool's words in the loss"), meaning="reference", marker="s")
+"""The lines of runs whose loss leaves out the tool's words, and whose loss counts them."""
 
 
 class WhoseWords(SampledAnswers):
@@ -260,19 +246,13 @@ class WhoseWords(SampledAnswers):
         if not settings.is_language:  # the lesson's own run is not ready yet
             return ()
         self._shares[settings] = shares(view.run)
-        masks = {masked: settings.replace({"task.mask_tool": masked}) for masked in (True, False)}
-        known = {masked: self._shares[of][: view.cursor.step] for masked, of in masks.items() if of in self._shares}
-        return tuple(
-            Line(
-                name=str(masked),
-                label=NAMES[masked],
-                meaning=LOOKS[masked][0],
-                marker=LOOKS[masked][1],
-                x=np.arange(1.0, len(line) + 1),
-                y=line,
-            )
-            for masked, line in known.items()
-        )
+        lines = []
+        for line, masked in ((MASKED, True), (COUNTED, False)):
+            known = self._shares.get(settings.replace({"task.mask_tool": masked}))
+            if known is not None:
+                known = known[: view.cursor.step]
+                lines.append(line.over(np.arange(1.0, len(known) + 1), known))
+        return tuple(lines)
 
     def _counted(self, step: Step, judged: np.ndarray) -> str:
         return plural(

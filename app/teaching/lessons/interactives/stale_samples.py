@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from app.jobs.runner import Poll
 from app.plotting.axis import Scale
 from app.plotting.bar_chart import BarChart
 from app.plotting.bar_data import BarSeries
@@ -20,7 +21,7 @@ from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.teaching.lessons import Offer
 from grpo_core.teaching.lessons.experiments import stale_samples
-from grpo_core.teaching.lessons.experiments.stale_samples import AGES, SEEDS
+from grpo_core.teaching.lessons.experiments.stale_samples import AGES, SEEDS, UPDATES
 from grpo_core.text import listed, plural, tr
 
 LEARNER = BarSeries(name=tr("the policy that learns"), meaning="policy")
@@ -33,17 +34,13 @@ PARTS = {
 SAID = {False: tr("Samples as they are: {listed}."), True: tr("Weighted: {listed}.")}
 SHARE = Scale(label=tr("share of the runs"), low=0, high=1)
 
-Key = tuple[Settings, bool, tuple[int, ...]]
-"""Key of runs: their settings, whether the samples are weighted, and the seeds."""
 
-
-class StaleSamples(ManyRuns[Key, tuple[int, Ensemble]]):
+class StaleSamples(ManyRuns[bool, tuple[int, Ensemble]]):
     """Two policies of the lesson's run, or bars over the age of the samples.
 
     In the state, ``ages`` are the ages with bars, and ``weighted`` is whether to add weighted runs.
     """
 
-    job = "stale_samples"
     without_runs = ("policies",)
     offer = Offer(
         shows=("policies", "wrong"),
@@ -65,23 +62,24 @@ class StaleSamples(ManyRuns[Key, tuple[int, Ensemble]]):
         return [self.twins["wrong"]] if self.shows == "wrong" else []
 
     @property
-    def _shown(self) -> list[bool]:
+    def lanes(self) -> Sequence[bool]:
         """The kinds of runs shown, by whether their samples are weighted."""
         return [False, True] if self.state["weighted"] else [False]
 
     def runs(self, weighted: bool) -> dict[int, Ensemble]:
         """Return the runs computed so far, by age of the samples."""
-        return dict(self.results((self.settings, weighted, self.seeds(SEEDS))))
+        return dict(self.results(weighted))
 
-    def keys(self, settings: Settings) -> Sequence[Key]:
-        return [(settings, weighted, self.seeds(SEEDS)) for weighted in self._shown]
+    def computed(self, settings: Settings, lane: bool, poll: Poll) -> Iterator[tuple[int, Ensemble]]:
+        points = {age: stale_samples.planned(settings, age, weighted=lane) for age in AGES}
+        return self.trained(points, self.seeds(SEEDS), UPDATES, poll)
 
     def waiting(self) -> str:
         return plural(
             "{count} run at each age: {done} of {ages} ages done…",
             "{count} runs at each age: {done} of {ages} ages done…",
             SEEDS,
-        ).format(count=SEEDS, done=len(self.results(self.coming) if self.coming else ()), ages=len(AGES))
+        ).format(count=SEEDS, done=self.done, ages=len(AGES))
 
     def _draw(self, view: View) -> str:
         self._stack.setCurrentWidget(self.twins[self.shows])
@@ -106,7 +104,7 @@ class StaleSamples(ManyRuns[Key, tuple[int, Ensemble]]):
 
     def _draw_wrong(self) -> str:
         heights, said = {}, []
-        for weighted in self._shown:
+        for weighted in self.lanes:
             runs = {
                 age: stale_samples.wrong(one) for age, one in self.runs(weighted).items() if age in self.state["ages"]
             }
@@ -117,7 +115,7 @@ class StaleSamples(ManyRuns[Key, tuple[int, Ensemble]]):
                     for age in sorted({min(runs), max(runs)})
                 )
                 said.append(SAID[weighted].format(listed=shares))
-        parts, names = [PARTS[weighted] for weighted in self._shown], [str(age) for age in AGES]
+        parts, names = [PARTS[weighted] for weighted in self.lanes], [str(age) for age in AGES]
         self.wrong.show_picture(compared(parts, heights, names, tr("age of the samples, in updates"), SHARE))
         self.twins["wrong"].legend.set_entries([part.entry for part in parts])
         return " ".join(said)

@@ -43,7 +43,7 @@ REWARD = Line(name="reward", title=tr("mean reward"), meaning="reward")
 PRAISED = Line(name="praised", label=tr("praised"), meaning="push_up")
 PUNISHED = Line(name="punished", label=tr("punished"), meaning="push_down")
 CLIPPED = Line(name="clipped", title=tr("clipped"), meaning="clipped")
-"""The measures of groups and of the first pass. Their names are those of the fields that contain them."""
+"""The measures of groups and of the first pass. Their names are those of the measures."""
 GROUPS: dict[tuple[Line, ...], str] = {
     (DISTINCT,): tr("Distinct answers"),
     (LIVE,): tr("Live groups"),
@@ -55,8 +55,8 @@ PLOTS: dict[str, dict[tuple[Line, ...], str]] = {
     "scoring": {(PRAISED, PUNISHED): tr("First ratio"), (CLIPPED,): tr("Clipped at once")},
 }
 """For each view, the lines of its plots and their titles."""
-LANGUAGE, LANGUAGE_SIZE = "language", language_at(1.0).learner.group_size
-"""Key of the language model's results, and the size of its groups."""
+LANGUAGE_SIZE = language_at(1.0).learner.group_size
+"""Size of the language model's groups."""
 COLD, ONE = 0, TEMPERATURES.index(1.0)
 """Indices of the lowest temperature and of temperature 1."""
 NAMED, FEW = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0), (0.1, 1.0, 10.0)
@@ -65,10 +65,10 @@ PLACES = np.log10(TEMPERATURES)
 """Positions of the grid's temperatures on a logarithmic axis, (n,)."""
 SPACING = float(PLACES[1] - PLACES[0])
 ENDS = (float(PLACES[0]), float(PLACES[-1]))
-Measure = Callable[[Settings, Sequence[float]], object]
+Measure = Callable[[Settings, Sequence[float]], dict[str, np.ndarray]]
 
 
-class Temperature(ManyRuns[str, tuple[float, tuple[float, float, float]]]):
+class Temperature(ManyRuns[None, tuple[float, tuple[float, float, float]]]):
     """Three small plots over the sampling temperature, or two over the scoring temperature.
 
     In the state, ``scored_at`` is the scoring temperature in the prediction and the description.
@@ -102,10 +102,9 @@ class Temperature(ManyRuns[str, tuple[float, tuple[float, float, float]]]):
         self.lay_out((self._stack, 1), self.note, spacing=6)
         self._settings, self._scored_at = Settings(), 1.0
 
-    def keys(self, settings: Settings) -> Sequence[str]:
-        return [LANGUAGE]
-
-    def computed(self, key: str, poll: Poll) -> Iterator[tuple[float, tuple[float, float, float]]]:
+    def computed(
+        self, settings: Settings, lane: None, poll: Poll
+    ) -> Iterator[tuple[float, tuple[float, float, float]]]:
         """Yield (T, measures of its groups) for the shipped language model, sampled in a process."""
         points = tuple(language_at(temperature, seed=self.block) for temperature in LANGUAGE_TEMPERATURES)
         updates = language_job("first_updates", points, poll=poll)
@@ -124,7 +123,7 @@ class Temperature(ManyRuns[str, tuple[float, tuple[float, float, float]]]):
     def language(self) -> dict[str, np.ndarray]:
         """Value of each measure for the language model at every temperature of the grid (n,), NaN if unknown."""
         known = np.full((3, len(TEMPERATURES)), np.nan)
-        for temperature, values in self.results(LANGUAGE):
+        for temperature, values in self.results(None):
             known[:, TEMPERATURES.index(temperature)] = values
         return {line.name: values for (line,), values in zip(GROUPS, known, strict=True)}
 
@@ -133,7 +132,7 @@ class Temperature(ManyRuns[str, tuple[float, tuple[float, float, float]]]):
             "The language model is sampled: {done} of {count} temperature done…",
             "The language model is sampled: {done} of {count} temperatures done…",
             len(LANGUAGE_TEMPERATURES),
-        ).format(done=len(self.results(LANGUAGE)), count=len(LANGUAGE_TEMPERATURES))
+        ).format(done=len(self.results(None)), count=len(LANGUAGE_TEMPERATURES))
 
     def _draw(self, view: View) -> str:
         settings = self._settings = view.wanted
@@ -147,7 +146,7 @@ class Temperature(ManyRuns[str, tuple[float, tuple[float, float, float]]]):
         here: dict[str, float] = {}
         temperature = self._scored_at if self.shows == "scoring" else settings.learner.temperature
         if self.shows == "language":
-            self.train(settings)
+            self.train(self.settings)  # the shipped model has its own
             values = self.language
         elif self.shows == "scoring":
             values, here = _measured(first_pass, settings, TEMPERATURES), at(first_pass, settings, temperature)
@@ -164,7 +163,7 @@ class Temperature(ManyRuns[str, tuple[float, tuple[float, float, float]]]):
             labelled = low or plot is twins[-1].plot  # among stacked plots, only the last one needs to
             plot.show_picture(self._over_temperature(lines, values, point, labelled=labelled, short=low))
         if self.shows == "language":
-            return sentence_of_model(values) if self.complete(LANGUAGE) else self.progress_text
+            return sentence_of_model(values) if self.complete(None) else self.progress_text
         if self.shows == "scoring":
             return sentence_of_scoring(settings, temperature, here)
         return sentence_of_groups(settings, here)
@@ -221,7 +220,7 @@ class Temperature(ManyRuns[str, tuple[float, tuple[float, float, float]]]):
                 "reward_over_cold": partial(reward_over, COLD),
                 "reward_over_one": partial(reward_over, ONE),
             }
-        if not self.complete(LANGUAGE):
+        if not self.complete(None):
             return {}
         live, reward = self.language["live"], self.language["reward"]
         return {
@@ -233,8 +232,7 @@ class Temperature(ManyRuns[str, tuple[float, tuple[float, float, float]]]):
 @lru_cache(maxsize=256)
 def _measured(measure: Measure, settings: Settings, temperatures: tuple[float, ...]) -> dict[str, np.ndarray]:
     """Return what ``groups_at`` or ``first_pass`` measures, (n,) each, by name."""
-    found: dict[str, np.ndarray] = vars(measure(settings, temperatures))
-    return found
+    return measure(settings, temperatures)
 
 
 def grid(settings: Settings) -> dict[str, np.ndarray]:

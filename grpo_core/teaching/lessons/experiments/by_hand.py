@@ -7,7 +7,6 @@ and as gradients. An expected step is over all possible groups, weighted by thei
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
@@ -135,21 +134,6 @@ SAMPLED = ("k1", "k2", "k3")
 """Estimators with distinct values. Variants multiplied by the ratio are left out: for fresh samples, the ratio is 1."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Sampled:
-    """Tokens drawn from π, and the estimate of KL(π‖π_ref) from each.
-
-    Attributes:
-        tokens: (n,) integer.
-        values: estimator -> (n,), in nats.
-        running: estimator -> (n,), mean of the first 1, 2, ... samples.
-    """
-
-    tokens: np.ndarray
-    values: dict[str, np.ndarray]
-    running: dict[str, np.ndarray]
-
-
 EXACT = 1e-6
 """Maximum difference between a step and an equal gradient, given the error of finite differences."""
 
@@ -180,16 +164,24 @@ class Divergence:
         return moments
 
     @cached_property
-    def sampled(self) -> Sampled:
-        """Tokens drawn from π with the bandit's own sampler, with each estimator's value for each of them."""
+    def tokens(self) -> np.ndarray:
+        """Tokens drawn from π with the bandit's own sampler, (n,) integer."""
         work = task(_one_decision(len(self.logp)).bandit)
         streams = Streams((self.seed,))
         dist = runs_last(np.broadcast_to(self.logp, (streams.runs, 1, len(self.logp))))
         uniforms = streams.uniforms(1, self.samples).reshape(streams.runs, self.samples, 1)
-        tokens = policy.sample(np.exp(dist), work, uniforms, never).tokens[0, :, 0]
-        values = {name: kl.estimate(name, self.logp[tokens], self.ref_logp[tokens]) for name in SAMPLED}
+        return policy.sample(np.exp(dist), work, uniforms, never).tokens[0, :, 0]
+
+    @cached_property
+    def sampled(self) -> dict[str, np.ndarray]:
+        """The value of each estimator for each of :attr:`tokens`, (n,) each, in nats."""
+        return {name: kl.estimate(name, self.logp[self.tokens], self.ref_logp[self.tokens]) for name in SAMPLED}
+
+    @cached_property
+    def running(self) -> dict[str, np.ndarray]:
+        """The mean of the first 1, 2, ... values of each estimator, (n,) each."""
         counted = np.arange(1, self.samples + 1)
-        return Sampled(tokens=tokens, values=values, running={n: np.cumsum(v) / counted for n, v in values.items()})
+        return {name: np.cumsum(values) / counted for name, values in self.sampled.items()}
 
     @cached_property
     def by_action(self) -> dict[str, np.ndarray]:
@@ -240,8 +232,8 @@ class Divergence:
             "kl": lambda: self.both[0],
             "reverse": lambda: self.both[1],
             "asymmetry": lambda: self.both[0] - self.both[1],
-            "negative_k1": lambda: float((self.sampled.values["k1"] < 0).mean()),
-            "negative_k3": lambda: float((self.sampled.values["k3"] < 0).mean()),
+            "negative_k1": lambda: float((self.sampled["k1"] < 0).mean()),
+            "negative_k3": lambda: float((self.sampled["k3"] < 0).mean()),
             "k2_bias": lambda: self.moments["k2"][0] - self.both[0],
             "k3_bias": lambda: self.moments["k3"][0] - self.both[0],
             "spread_difference": lambda: self.moments["k3"][1] - self.moments["k1"][1],

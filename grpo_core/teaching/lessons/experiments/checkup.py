@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,8 @@ import numpy as np
 
 from grpo_core.bandit import simulate
 from grpo_core.bandit import tabular_policy as policy
-from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings
-from grpo_core.experiments.ensemble import Ensemble, ensembles
+from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
 
 UPDATES, SEEDS = 60, 32
@@ -85,25 +84,13 @@ def audits(settings: Settings, right: int, updates: int = UPDATES) -> np.ndarray
     return np.array(probs)
 
 
-def checkup(
-    settings: Settings, right: int, seeds: Sequence[int], *, poll: Callable[[], None] = never
-) -> Iterator[tuple[str, Ensemble]]:
-    """Yield the unchanged runs under the name "", then the runs with each remedy on its own.
+def treatments(settings: Settings, right: int) -> dict[str, Settings]:
+    """Return the settings of the runs to compare: ``settings`` under the name "", then with each remedy on its own.
 
-    Args:
-        settings: settings to examine; a remedy that changes nothing in them yields the same runs.
-        right: the intended action, counted from 0.
-        seeds: seeds of the runs, (S,).
-        poll: called before each pass; an exception raised by it ends the checkup.
-
-    Raises:
-        SettingsError: the task has several decisions or is that of a language model.
+    ``right`` is the intended action, counted from 0.
     """
-    ill = next(ensembles([settings], seeds, UPDATES, poll=poll))
-    yield "", ill
-    for name, remedy in REMEDIES.items():
-        treated = settings.replace(remedy.changes(settings, right))
-        yield name, ill if treated == settings else next(ensembles([treated], seeds, UPDATES, poll=poll))
+    treated = {name: settings.replace(remedy.changes(settings, right)) for name, remedy in REMEDIES.items()}
+    return {"": settings, **treated}
 
 
 def right_at_end(runs: Ensemble, right: int) -> np.ndarray:

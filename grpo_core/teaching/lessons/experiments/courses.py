@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -47,37 +46,22 @@ ENOUGH = 0.9
 """Share of correct decisions at which the chain counts as learned."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ChainProgress:
-    """Progress of every seed in learning the chain, starting with update 0.
+def needed(right: np.ndarray) -> np.ndarray:
+    """Return how many updates each seed needs until its share of correct decisions is :data:`ENOUGH`, (S,).
 
-    Attributes:
-        right: expected share of correct decisions, (U + 1, S).
-        paid: average reward of a decision from the step checker, (U + 1, S).
+    ``right`` are the shares from update 0 on, (U + 1, S). The result is infinite if that share is never reached.
     """
-
-    right: np.ndarray
-    paid: np.ndarray
-
-    def needed(self) -> np.ndarray:
-        """Return how many updates each seed needs until its share is :data:`ENOUGH`, (S,). Infinite if it never is."""
-        there = self.right >= ENOUGH
-        return np.where(there.any(axis=0), there.argmax(axis=0), np.inf)
-
-    def median_needed(self) -> float:
-        """Return the median of :meth:`needed` over the seeds. Infinite if half of the seeds never learn the chain."""
-        return float(np.median(self.needed()))
+    there = right >= ENOUGH
+    return np.where(there.any(axis=0), there.argmax(axis=0), np.inf)
 
 
 def chain_courses(
     settings: Settings, updates: int, seeds: Sequence[int], *, poll: Callable[[], None] = never
-) -> Iterator[ChainProgress]:
-    """Yield the progress of training on the chain of decisions with every seed.
+) -> Iterator[dict[str, np.ndarray]]:
+    """Yield the progress of training on the chain of decisions with every seed, from update 0 on.
 
-    Args:
-        updates: number of updates, U.
-        seeds: seeds to train with, (S,).
-        poll: called before each pass; an exception raised by it ends the training.
+    It has the expected share of ``right`` decisions, and the average reward of a decision ``paid`` by the step checker,
+    (U + 1, S) each. The arguments are those of :func:`courses`.
 
     Raises:
         SettingsError: the task is not the chain of decisions.
@@ -93,7 +77,7 @@ def chain_courses(
         return prob[:, :, right[0], right[1]].mean(axis=(1, 2, 3)), (prob * pays).sum(-1).mean(axis=(1, 2))
 
     shares, pay = courses(settings, seeds, updates, read, poll)
-    yield ChainProgress(right=shares, paid=pay)
+    yield {"right": shares, "paid": pay}
 
 
 def paid_for(work: Task) -> np.ndarray:
@@ -111,25 +95,6 @@ UPDATES = 60
 """Number of updates for which lengths are trained."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Lengths:
-    """Results of every seed, from update 0 to U = :data:`UPDATES`.
-
-    Attributes:
-        right, wrong: expected number of tokens of a correct and of a wrong answer, (U + 1, S).
-        chance: probability of a correct answer, (U + 1, S).
-    """
-
-    right: np.ndarray
-    wrong: np.ndarray
-    chance: np.ndarray
-
-    def growth(self, which: str) -> float:
-        """Return the growth of the median length of "right" or "wrong" answers since update 0, in tokens."""
-        lengths = getattr(self, which)
-        return float(np.median(lengths[-1]) - np.median(lengths[0]))
-
-
 def expected_length(more: np.ndarray, longest: int) -> np.ndarray:
     """Return the expected length of an answer that goes on after each token with probability ``more`` (...).
 
@@ -139,13 +104,13 @@ def expected_length(more: np.ndarray, longest: int) -> np.ndarray:
     return np.asarray(1 + np.sum(more[..., None] ** np.arange(longest - 1), axis=-1))
 
 
-def length_courses(settings: Settings, seeds: Sequence[int], *, poll: Callable[[], None] = never) -> Iterator[Lengths]:
-    """Yield the lengths of all answers after training with every seed.
+def length_courses(
+    settings: Settings, seeds: Sequence[int], *, poll: Callable[[], None] = never
+) -> Iterator[dict[str, np.ndarray]]:
+    """Yield the lengths of all answers after training with every seed, from update 0 to U = :data:`UPDATES`.
 
-    Args:
-        settings: settings of the length toy.
-        seeds: seeds to train with, (S,).
-        poll: called before each pass; an exception raised by it ends the training.
+    They are the expected numbers of tokens of a ``right`` and of a ``wrong`` answer, and the ``chance`` of a right one,
+    (U + 1, S) each. The arguments are those of :func:`courses`.
 
     Raises:
         SettingsError: the task is not the length toy.
@@ -159,4 +124,4 @@ def length_courses(settings: Settings, seeds: Sequence[int], *, poll: Callable[[
         return lengths[:, RIGHT], lengths[:, WRONG], state[..., ANSWER].mean(axis=1)
 
     right, wrong, chance = courses(settings, seeds, UPDATES, read, poll)
-    yield Lengths(right=right, wrong=wrong, chance=chance)
+    yield {"right": right, "wrong": wrong, "chance": chance}

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from grpo_core.bandit.simulate import never
 from grpo_core.config import PRESETS, Settings
 from grpo_core.errors import SettingsError
-from grpo_core.experiments.ensemble import Ensemble, ensembles
+from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.surrogates import SURROGATES, Ratio
 from grpo_core.text import tr
 
@@ -215,35 +214,29 @@ def _change(before: Ensemble | None, after: Ensemble | None) -> np.ndarray:
     return np.asarray(after.measures[MEASURE][-1] - before.measures[MEASURE][-1])
 
 
-def compared(
-    name: str, settings: Settings, seeds: Sequence[int], *, poll: Callable[[], None] = never
-) -> Iterator[Compared]:
-    """Compare a member with its ancestor, then with the ancestor's switches changed one by one.
+OWN, BEFORE = "own", "before"
+"""Names of the runs of a member and of its ancestor in :func:`planned`."""
 
-    Yields the comparison so far after each step.
 
-    Args:
-        name: name of a member of :data:`FAMILY`.
-        settings: task, group size, learning rate and number of passes.
-        seeds: seeds of the runs.
-        poll: called before each pass; an exception raised by it ends the comparison.
+def planned(one: Member, settings: Settings) -> dict[str, Settings]:
+    """Return the settings of the runs that compare a member with its ancestor.
 
-    Raises:
-        SettingsError: there is no such member, the member is only explained, or the task has several decisions.
+    They are those of the two, :data:`OWN` and :data:`BEFORE`, and then those of the ancestor with this switch and all
+    earlier ones changed, by the switch's leading path. The first member has only its own.
     """
-    one = member(name)
-    base = forebear(one)
+    plan = {OWN: settings_of(one, settings)}
+    before = forebear(one)
+    if before is not None:
+        start = plan[BEFORE] = settings_of(before, settings)
+        for lead, changes in switches(one, settings).items():
+            start = plan[lead] = start.replace({path: new for path, (_, new) in changes.items()})
+    return plan
 
-    def trained(own: Settings) -> Ensemble:
-        return next(ensembles([own], seeds, UPDATES, poll=poll))
 
-    first = trained(settings_of(one, settings))
-    start = None if base is None else settings_of(base, settings)
-    before = None if start is None else trained(start)
-    turned: dict[str, Ensemble] = {}
-    yield Compared(own=first, before=before, turned={})
-    for lead, changes in switches(one, settings).items():
-        assert start is not None
-        start = start.replace({path: new for path, (_, new) in changes.items()})
-        turned[lead] = trained(start)
-        yield Compared(own=first, before=before, turned=dict(turned))
+def compared(one: Member, runs: Mapping[str, Ensemble]) -> Compared | None:
+    """Return the comparison by the ``runs`` so far of those :func:`planned`. None before it begins."""
+    own, before = runs.get(OWN), runs.get(BEFORE)
+    if own is None or (before is None and one.parent):
+        return None
+    turned = {lead: found for lead, found in runs.items() if lead not in (OWN, BEFORE)}
+    return Compared(own=own, before=before, turned=turned)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
 
-from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings
-from grpo_core.experiments.ensemble import Ensemble, ensembles
+from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.teaching.lessons.experiments.by_hand import expected_step
 
 SIZES = (2, 4, 8, 16, 32, 64)
@@ -32,31 +30,6 @@ def planned(settings: Settings, kind: str, size: int) -> tuple[Settings, int]:
         rate = settings.optimizer.learning_rate * size / RATED_AT
         own = own.replace({"optimizer.learning_rate": rate})
     return own, UPDATES if kind == "updates" else SAMPLES // size
-
-
-def tried(
-    settings: Settings,
-    kind: str,
-    seeds: Sequence[int],
-    *,
-    sizes: Sequence[int] = SIZES,
-    poll: Callable[[], None] = never,
-) -> Iterator[tuple[int, Ensemble]]:
-    """Train the runs of each group size, and yield (size, runs) for one size at a time.
-
-    Args:
-        settings: settings of the runs, except for group size and seed.
-        kind: what is equal for all sizes, one of :data:`KINDS`.
-        seeds: seeds of the runs of each size.
-        sizes: numbers of completions in a group.
-        poll: called about once per update; an exception raised by it ends the training.
-
-    Raises:
-        SettingsError: the task has several decisions or is that of a language model.
-    """
-    for size in sizes:
-        own, updates = planned(settings, kind, size)
-        yield size, next(ensembles([own], seeds, updates, poll=poll))
 
 
 def last_rewards(runs: Ensemble) -> np.ndarray:

@@ -7,7 +7,6 @@ pass if answers are scored at a different temperature from the one at which they
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,34 +31,6 @@ SEEDS = 8
 """Number of runs at each temperature. All temperatures use the same random numbers."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Groups:
-    """Properties of groups, averaged over all groups drawn. Arrays (n,), one entry per temperature.
-
-    Attributes:
-        distinct: number of distinct answers in a group, 1 to G.
-        live: share of the groups whose rewards are not all equal.
-    """
-
-    distinct: np.ndarray
-    live: np.ndarray
-    reward: np.ndarray
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class FirstPass:
-    """The first pass over answers that are scored at other temperatures. Arrays (n,), NaN if there was no such token.
-
-    Attributes:
-        praised, punished: mean ratio of the tokens with a positive and with a negative advantage.
-        clipped: share of these tokens that are clipped before the policy has changed at all.
-    """
-
-    praised: np.ndarray
-    punished: np.ndarray
-    clipped: np.ndarray
-
-
 def distinct(tokens: np.ndarray) -> np.ndarray:
     """Return the number of distinct completions in each group, (..., G, T) -> (...). Padding is −1."""
     number = tokens[..., 0]
@@ -69,8 +40,12 @@ def distinct(tokens: np.ndarray) -> np.ndarray:
     return np.asarray((np.diff(ordered, axis=-1) > 0).sum(axis=-1) + 1)
 
 
-def groups_at(settings: Settings, temperatures: Sequence[float]) -> Groups:
+def groups_at(settings: Settings, temperatures: Sequence[float]) -> dict[str, np.ndarray]:
     """Draw groups from a bandit's starting policy at each temperature, as in the first update of :data:`SEEDS` runs.
+
+    Returns:
+        Means over all groups drawn, (n,) each: of the number of ``distinct`` answers in a group, 1 to G, the share of
+        ``live`` groups, whose rewards are not all equal, and of the ``reward``.
 
     Raises:
         SettingsError: the starting policy cannot be sampled from.
@@ -80,11 +55,11 @@ def groups_at(settings: Settings, temperatures: Sequence[float]) -> Groups:
     answers = drawn.completions
     tokens = np.where(answers.mask, answers.tokens, -1)
     rewards = drawn.rewards.reshape(rows)
-    return Groups(
-        distinct=distinct(tokens.reshape(*rows, tokens.shape[-1])).mean(axis=-1),
-        live=1 - equal_rewards(rewards).mean(axis=-1),
-        reward=rewards.mean(axis=(1, 2)),
-    )
+    return {
+        "distinct": distinct(tokens.reshape(*rows, tokens.shape[-1])).mean(axis=-1),
+        "live": 1 - equal_rewards(rewards).mean(axis=-1),
+        "reward": rewards.mean(axis=(1, 2)),
+    }
 
 
 def groups_of(step: Step) -> tuple[float, float, float]:
@@ -104,8 +79,13 @@ def language_at(temperature: float, prompts: int = 32, seed: int = 0) -> Setting
     )
 
 
-def first_pass(settings: Settings, scored_at: Sequence[float]) -> FirstPass:
+def first_pass(settings: Settings, scored_at: Sequence[float]) -> dict[str, np.ndarray]:
     """Sample answers from a bandit's starting policy at the settings' temperature and score them at other temperatures.
+
+    Returns:
+        The mean ratio of the ``praised`` and of the ``punished`` tokens, those with a positive and with a negative
+        advantage, and the share of them that are ``clipped`` before the policy has changed at all, (n,) each. NaN if
+        there was no such token.
 
     Raises:
         SettingsError: the baseline is "given", for which there are no values here.
@@ -121,8 +101,7 @@ def first_pass(settings: Settings, scored_at: Sequence[float]) -> FirstPass:
     for temperature in scored_at:
         terms = evaluate(goal, _scored(settings, drawn, temperature), sampled, advantage, mask)
         means.append((_mean(terms.ratio, up), _mean(terms.ratio, down), _mean(terms.clipped, up | down)))
-    praised, punished, clipped = np.array(means).T
-    return FirstPass(praised=praised, punished=punished, clipped=clipped)
+    return dict(zip(("praised", "punished", "clipped"), np.array(means).T, strict=True))
 
 
 def _drawn(settings: Settings, temperatures: Sequence[float]) -> Batch:

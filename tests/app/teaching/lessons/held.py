@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from app.panel_registry import lesson_panels
 from app.teaching.lessons.catalogue import lessons
 from grpo_core.config import Settings
 from grpo_core.teaching.lessons import Lesson, as_told
@@ -14,7 +13,7 @@ UP, SAME, DOWN = 0, 1, 2
 
 def lesson_of(id: str) -> Lesson:
     """Return a shipped lesson."""
-    return next(lesson for lesson in lessons(lesson_panels())[0] if lesson.id == id)
+    return next(lesson for lesson in lessons()[0] if lesson.id == id)
 
 
 def settings_of(id: str, step: int = 1) -> Settings:

@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from app.panel_registry import lesson_panels
 from app.teaching.export.handout import answer_text
 from app.teaching.export.lesson_stage import walked
 from app.teaching.lessons.catalogue import lessons
@@ -14,7 +13,7 @@ from app.teaching.lessons.readable import reads_as
 from grpo_core.teaching.lessons import Lesson, Prediction
 from tests.app.teaching.lessons.held import lesson_of
 
-SHIPPED = lessons(lesson_panels())[0]
+SHIPPED = lessons()[0]
 QUICK = "build_group"
 
 

@@ -16,7 +16,6 @@ def test_the_race_is_the_cores_own_and_a_knob_runs_it_again(pupil: Pupil) -> Non
     shown = pupil.picture
     assert isinstance(shown, FairRace)
     plan = shown.plan
-    assert plan is not None
     expected = dict(race(plan.settings, plan.names, updates=50))
     for name, runs in shown.results_of(plan).lanes.items():
         assert np.array_equal(runs.measures["best_prob"], expected[name].measures["best_prob"])

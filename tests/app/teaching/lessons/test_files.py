@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from app.panel_registry import lesson_panels
 from app.resources import resource
 from app.teaching.lessons import speaker_notes
 from app.teaching.lessons.catalogue import COURSE, lessons
@@ -56,13 +55,13 @@ def texts(value: object) -> list[str]:
 
 
 def test_every_shipped_lesson_is_whole() -> None:
-    good, broken = lessons(lesson_panels())
+    good, broken = lessons()
     assert broken == []
     assert len(good) == len(FILES) > 0
     assert [lesson.number for lesson in good] == sorted({lesson.number for lesson in good})
 
 
-@pytest.mark.parametrize("lesson", lessons(lesson_panels())[0], ids=lambda lesson: lesson.id)
+@pytest.mark.parametrize("lesson", lessons()[0], ids=lambda lesson: lesson.id)
 def test_a_lesson_asks_cites_and_stays_short(lesson: Lesson) -> None:
     assert len(lesson.questions) >= 2
     assert lesson.sources
@@ -73,7 +72,7 @@ def test_a_lesson_asks_cites_and_stays_short(lesson: Lesson) -> None:
     assert lesson.steps[-1].predict is not None, "the last step transfers what was learned"
 
 
-@pytest.mark.parametrize("lesson", lessons(lesson_panels())[0], ids=lambda lesson: lesson.id)
+@pytest.mark.parametrize("lesson", lessons()[0], ids=lambda lesson: lesson.id)
 def test_whoever_gives_a_lesson_finds_its_minutes_and_what_to_say(lesson: Lesson) -> None:
     assert all(step.minutes for step in lesson.steps)
     assert 8 <= lesson.minutes <= 20
@@ -86,13 +85,13 @@ def test_whoever_gives_a_lesson_finds_its_minutes_and_what_to_say(lesson: Lesson
 
 
 def test_the_list_says_how_long_a_lesson_takes_and_where_it_comes_in_the_course() -> None:
-    made = {line.lesson: line for line in lines(lessons(lesson_panels())[0], [], None, COURSE)}
+    made = {line.lesson: line for line in lines(lessons()[0], [], None, COURSE)}
     assert made[COURSE[1]].length.endswith("course: 2 of 4")
     assert re.fullmatch(r"\d+(\.5)? min", made["why_rl"].length)
 
 
 def test_an_analogy_is_said_to_be_one() -> None:
-    told = [analogy_of(lesson) for lesson in lessons(lesson_panels())[0]]
+    told = [analogy_of(lesson) for lesson in lessons()[0]]
     assert all(text.startswith("Only an analogy: ") for text in told)
     assert analogy_of(lesson_of("credit")) in speaker_notes.teaching_of(lesson_of("credit"))
 
@@ -115,13 +114,13 @@ def test_a_broken_file_and_a_second_of_the_same_id_are_listed_beside_the_good_on
     (tmp_path / "b.toml").write_text(good, "utf-8")
     (tmp_path / "c.toml").write_text(good.replace("\nnumber =", "\nnmber =", 1), "utf-8")
     (tmp_path / "d.toml").write_bytes(b"\xff")
-    found, broken = lessons(lesson_panels(), tmp_path)
-    assert [lesson.id for lesson in found] == [lessons(lesson_panels())[0][0].id]
+    found, broken = lessons(tmp_path)
+    assert [lesson.id for lesson in found] == [lessons()[0][0].id]
     assert [bad.file for bad in broken] == ["b.toml", "c.toml", "d.toml"]
     assert "already belongs to a.toml" in broken[0].sentence
     assert "“number” is missing" in broken[1].sentence
     assert all(bad.sentence.endswith(".") for bad in broken)
-    assert lessons(lesson_panels(), tmp_path / "nowhere") == ([], [])
+    assert lessons(tmp_path / "nowhere") == ([], [])
 
 
 def test_what_a_picture_shows_at_first_is_among_the_words_that_it_knows(tmp_path: Path) -> None:
@@ -132,12 +131,12 @@ def test_what_a_picture_shows_at_first_is_among_the_words_that_it_knows(tmp_path
             assert {*((usual,) if isinstance(usual, str) else usual)} <= {*words}, f"{name}: {key}"
     race = next(path for path in FILES if "fair-race" in path.name).read_text("utf-8")
     (tmp_path / "race.toml").write_text(race.replace('fairness = "samples"', 'fairness = "luck"'), "utf-8")
-    (bad,) = lessons(lesson_panels(), tmp_path)[1]
+    (bad,) = lessons(tmp_path)[1]
     assert "“luck” is unknown here; there are “updates”, “samples” and “step_length”" in bad.sentence
 
 
 def test_every_shipped_lesson_is_under_one_subject_and_the_first_begins_with_bars_to_drag() -> None:
-    shipped = lessons(lesson_panels())[0]
+    shipped = lessons()[0]
     filed = [id for _, ids in SUBJECTS for id in ids]
     assert sorted(filed) == sorted(lesson.id for lesson in shipped)
     listed = by_subject(lines(shipped, [], None))

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 
-from app.panel_registry import lesson_panels
 from app.teaching.lessons.catalogue import lessons
 from app.teaching.lessons.interactives.group_size import PARTS, SHOWS, SMALL, GroupSize
 from grpo_core.config import Settings
-from grpo_core.experiments.ensemble import Ensemble
+from grpo_core.experiments.ensemble import Ensemble, ensembles
 from grpo_core.teaching.lessons import LessonStep
-from grpo_core.teaching.lessons.experiments.group_sizes import SIZES, last_rewards, left_by_own_mean, silent, tried
+from grpo_core.teaching.lessons.experiments.group_sizes import SIZES, last_rewards, left_by_own_mean, planned, silent
 from tests.app.painted import heights_of
 from tests.app.teaching.lessons.hands import Pupil
 
 pytestmark = pytest.mark.one_window
 
 Key = Qt.Key
-LESSON = next(lesson for lesson in lessons(lesson_panels())[0] if lesson.id == "group_size")
+LESSON = next(lesson for lesson in lessons()[0] if lesson.id == "group_size")
 ENDS = (SIZES[0], SIZES[-1])
 
 
 def ends(settings: Settings, kind: str, seeds: range) -> dict[int, Ensemble]:
-    return dict(tried(settings, kind, seeds=seeds, sizes=ENDS))
+    return tried(settings, kind, seeds, ENDS)
+
+
+def tried(settings: Settings, kind: str, seeds: range, sizes: Sequence[int]) -> dict[int, Ensemble]:
+    plans = {size: planned(settings, kind, size) for size in sizes}
+    return {size: next(ensembles([own], seeds, updates)) for size, (own, updates) in plans.items()}
 
 
 @pytest.mark.parametrize("first", [1000, 2000, 3000])
@@ -48,7 +54,7 @@ def test_without_bias_and_at_a_rate_in_proportion_only_samples_count(first: int)
 
 def test_small_groups_are_silent_as_often_as_chance_says() -> None:
     """All wrong or all right: 0.9^G + 0.1^G of the runs, within five standard errors of 256 seeds."""
-    for size, runs in tried(LESSON.start, "samples", seeds=range(256), sizes=(8, 16, 32, 64)):
+    for size, runs in tried(LESSON.start, "samples", range(256), (8, 16, 32, 64)).items():
         chance = 0.9**size + 0.1**size
         assert silent(runs) == pytest.approx(chance, abs=5 * np.sqrt(chance * (1 - chance) / 256) + 1e-9)
 

@@ -61,24 +61,26 @@ def test_what_is_measured_settles_on_theory(first: int, step: int) -> None:
         p = chances(settings, temperature)
         right = p[RIGHT]
         live = 1 - right**SIZE - (1 - right) ** SIZE
-        assert found.live[n] == pytest.approx(live, abs=5 * math.sqrt(live * (1 - live) / GROUPS) + 1 / GROUPS)
+        assert found["live"][n] == pytest.approx(live, abs=5 * math.sqrt(live * (1 - live) / GROUPS) + 1 / GROUPS)
         answers = GROUPS * SIZE
-        assert found.reward[n] == pytest.approx(right, abs=5 * math.sqrt(right * (1 - right) / answers) + 1 / answers)
+        assert found["reward"][n] == pytest.approx(
+            right, abs=5 * math.sqrt(right * (1 - right) / answers) + 1 / answers
+        )
         missed = (1 - p) ** SIZE
-        spread = math.sqrt(float((missed * (1 - missed)).sum()) / GROUPS)  # answers crowd each other out: at most this
-        assert found.distinct[n] == pytest.approx(float((1 - missed).sum()), abs=5 * spread + 1 / GROUPS)
+        spread = math.sqrt(float((missed * (1 - missed)).sum()) / GROUPS)  # at most this: answers crowd each other out
+        assert found["distinct"][n] == pytest.approx(float((1 - missed).sum()), abs=5 * spread + 1 / GROUPS)
 
 
 @pytest.mark.parametrize("first", FIRST)
 def test_too_cold_is_all_alike_and_too_hot_is_all_wrong(first: int) -> None:
     found = groups_at(settings_of("temperature").replace({"seed": first}), TEMPERATURES)
     at = {temperature: n for n, temperature in enumerate(TEMPERATURES)}
-    assert np.all(np.diff(found.reward) <= 0.01), "the colder, the better the marks"
-    assert found.distinct[at[0.25]] < 1.05 < 7 < found.distinct[at[4.0]]
-    assert found.live[at[0.25]] < 0.01
-    assert found.live[at[1.0]] > 0.95
-    assert found.live[at[4.0]] < 0.5
-    assert 0.5 < TEMPERATURES[int(found.live.argmax())] < 2
+    assert np.all(np.diff(found["reward"]) <= 0.01), "the colder, the better the marks"
+    assert found["distinct"][at[0.25]] < 1.05 < 7 < found["distinct"][at[4.0]]
+    assert found["live"][at[0.25]] < 0.01
+    assert found["live"][at[1.0]] > 0.95
+    assert found["live"][at[4.0]] < 0.5
+    assert 0.5 < TEMPERATURES[int(found["live"].argmax())] < 2
 
 
 @pytest.mark.parametrize("first", FIRST)
@@ -87,17 +89,19 @@ def test_only_at_the_temperature_of_sampling_is_the_first_ratio_1(first: int) ->
         settings = settings_of("temperature").replace({"seed": first, "learner.temperature": sampled})
         found = first_pass(settings, TEMPERATURES)
         here = TEMPERATURES.index(sampled)
-        assert (found.praised[here], found.punished[here], found.clipped[here]) == (1.0, 1.0, 0.0)
-        assert np.all(np.diff(found.praised) <= 1e-12), "praised answers are the likely ones: hotter makes them less so"
-        assert np.all(np.diff(found.punished) >= -1e-12)
-        assert np.all(found.clipped[here:] == 0)
+        assert (found["praised"][here], found["punished"][here], found["clipped"][here]) == (1.0, 1.0, 0.0)
+        assert np.all(np.diff(found["praised"]) <= 1e-12), (
+            "praised answers are the likely ones: hotter makes them less so"
+        )
+        assert np.all(np.diff(found["punished"]) >= -1e-12)
+        assert np.all(found["clipped"][here:] == 0)
         for other in {0.5, 1.0, 2.0} - {sampled}:
             p, q = chances(settings, sampled), chances(settings, other)
             place = TEMPERATURES.index(other)
-            assert found.praised[place] == pytest.approx(q[RIGHT] / p[RIGHT])
-            assert found.punished[place] == pytest.approx(q[0] / p[0])
+            assert found["praised"][place] == pytest.approx(q[RIGHT] / p[RIGHT])
+            assert found["punished"][place] == pytest.approx(q[0] / p[0])
     trap = settings_of("temperature", 7).replace({"seed": first})
-    assert first_pass(trap, [1.0]).clipped[0] == 1.0, "every push is stopped"
+    assert first_pass(trap, [1.0])["clipped"][0] == 1.0, "every push is stopped"
 
 
 @pytest.mark.parametrize("seed", [0, 1])

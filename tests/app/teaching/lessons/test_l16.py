@@ -16,7 +16,7 @@ from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, SettingsError
 from grpo_core.explain import Quantity
-from grpo_core.teaching.lessons.experiments.courses import ChainProgress, chain_courses, paid_for
+from grpo_core.teaching.lessons.experiments.courses import chain_courses, needed, paid_for
 from tests.app.teaching.lessons.hands import Pupil
 from tests.app.teaching.lessons.held import known, lesson_of, settings_of
 
@@ -28,7 +28,7 @@ EQUAL_UPDATES, EQUAL_LENGTH, FAULTY, ONE = 4, 5, 6, 8
 """Steps of the lesson, counted from 1."""
 
 
-def both(step: int, count: int, first: int) -> tuple[ChainProgress, ChainProgress]:
+def both(step: int, count: int, first: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Return outcome and process with the settings of a step, for the same seeds, starting at ``first``."""
     settings, seeds = settings_of("process_reward", step), range(first, first + RUNS)
     outcome, process = (
@@ -73,31 +73,31 @@ def test_steps_after_the_last_right_one_are_blamed_and_those_before_it_are_not(s
 @pytest.mark.parametrize("first", [0, 1000, 2000])
 def test_a_reward_for_each_step_needs_a_third_of_the_updates_and_less_of_a_lead_at_equal_length(first: int) -> None:
     outcome, process = both(EQUAL_UPDATES, 100, first)
-    assert np.all(process.needed() < outcome.needed()), "with every single seed"
-    assert 2.3 < outcome.median_needed() / process.median_needed() < 3.4
+    assert np.all(needed(process["right"]) < needed(outcome["right"])), "with every single seed"
+    assert 2.3 < np.median(needed(outcome["right"])) / np.median(needed(process["right"])) < 3.4
     outcome, process = both(EQUAL_LENGTH, 60, first)
-    gap = outcome.needed() - process.needed()
+    gap = needed(outcome["right"]) - needed(process["right"])
     assert gap.mean() > 4 * gap.std(ddof=1) / np.sqrt(RUNS)
-    assert 1.15 < outcome.median_needed() / process.median_needed() < 1.6
+    assert 1.15 < np.median(needed(outcome["right"])) / np.median(needed(process["right"])) < 1.6
 
 
 @pytest.mark.parametrize("first", [0, 1000, 2000])
 def test_a_faulty_checker_of_steps_is_gamed_and_the_outcome_is_not(first: int) -> None:
     outcome, process = both(FAULTY, 200, first)
-    middle = np.median(process.right, axis=1)
+    middle = np.median(process["right"], axis=1)
     assert middle.max() > middle[0] + 0.08, "at first what is right is learned as well"
     assert middle[-1] < 0.05
-    pay = np.median(process.paid, axis=1)
+    pay = np.median(process["paid"], axis=1)
     assert np.all(np.diff(pay[::20]) > 0), "the checker sees nothing but progress"
     assert pay[-1] > 1.15
-    assert np.median(outcome.right[-1]) > 0.9
+    assert np.median(outcome["right"][-1]) > 0.9
 
 
 @pytest.mark.parametrize("first", [0, 1000])
 def test_with_one_decision_there_is_no_difference(first: int) -> None:
     outcome, process = both(ONE, 30, first)
-    np.testing.assert_allclose(process.right, outcome.right, rtol=1e-12)
-    assert outcome.right[-1].min() > 0.8, "otherwise both just learned nothing"
+    np.testing.assert_allclose(process["right"], outcome["right"], rtol=1e-12)
+    assert outcome["right"][-1].min() > 0.8, "otherwise both just learned nothing"
 
 
 def test_expected_shares_are_those_of_what_is_drawn() -> None:
@@ -106,7 +106,7 @@ def test_expected_shares_are_those_of_what_is_drawn() -> None:
     )
     batch, found = next(updates(settings, range(8))).batch, next(chain_courses(settings, 0, seeds=range(2)))
     assert batch.step_rewards is not None
-    for drawn, expected in ((batch.rewards, found.right), (batch.step_rewards, found.paid)):
+    for drawn, expected in ((batch.rewards, found["right"]), (batch.step_rewards, found["paid"])):
         error = drawn.std(ddof=1) / np.sqrt(drawn.size)
         assert drawn.mean() == pytest.approx(expected[0, 0], abs=4 * error)
     pays = paid_for(task(settings.bandit))
@@ -118,7 +118,7 @@ def test_expected_shares_are_those_of_what_is_drawn() -> None:
 def test_only_the_chain_and_never_is_infinite() -> None:
     with pytest.raises(SettingsError, match="only the chain"):
         next(chain_courses(Settings(), 1, [0]))
-    assert np.isinf(next(chain_courses(settings_of("process_reward"), 2, seeds=[1, 2])).median_needed())
+    assert np.isinf(needed(next(chain_courses(settings_of("process_reward"), 2, seeds=[1, 2]))["right"])).all()
 
     def stop() -> None:
         raise Cancelled("enough")

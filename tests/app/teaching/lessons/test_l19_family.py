@@ -16,12 +16,14 @@ from grpo_core.learners import learner
 from grpo_core.teaching.lessons.experiments.family import (
     FAMILY,
     MEASURE,
+    UPDATES,
     Compared,
     Member,
     compared,
     depth,
     forebear,
     member,
+    planned,
     settings_of,
     switches,
 )
@@ -35,8 +37,11 @@ Key = Qt.Key
 
 
 def whole(name: str, settings: Settings, first: int) -> Compared:
-    *_, last = compared(name, settings, seeds=range(first, first + 32))
-    return last
+    plan = planned(member(name), settings)
+    runs = ensembles([*plan.values()], range(first, first + 32), UPDATES)
+    found = compared(member(name), dict(zip(plan, runs, strict=True)))
+    assert found is not None
+    return found
 
 
 def test_the_tree_is_one_and_has_the_members_that_the_field_names() -> None:
@@ -99,7 +104,7 @@ def test_the_table_of_members_says_what_their_settings_are_and_a_row_opens_one(p
 
 def test_an_unknown_member_is_refused() -> None:
     with pytest.raises(SettingsError, match="it must be one of REINFORCE"):
-        next(compared("PPO2", Settings(), [0]))
+        member("PPO2")
 
 
 @pytest.mark.parametrize("first", [1000])

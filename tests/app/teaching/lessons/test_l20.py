@@ -11,7 +11,6 @@ from PySide6.QtCore import Qt
 
 from app.examples import RECORDED, example
 from app.help.published import PARTS, published
-from app.panel_registry import lesson_panels
 from app.resources import resource
 from app.teaching.lessons.catalogue import vocabulary
 from app.teaching.lessons.interactives.reported import CHOSEN, WHOSE, Reported
@@ -157,14 +156,14 @@ def test_a_recorded_run_cannot_be_changed_by_a_lesson(change: dict[str, str], co
         text = text.replace(old, new, 1)
     tomllib.loads(text)
     with pytest.raises(LessonError, match=complaint):
-        read_lesson(Path("x.toml"), text, vocabulary(lesson_panels()))
+        read_lesson(Path("x.toml"), text, vocabulary())
 
 
 def test_beyond_its_end_it_says_so(pupil: Pupil) -> None:
     """A step that needs more updates than were recorded gives the reason, and computes nothing."""
     pupil.open("reported")
     text = FILE.read_text("utf-8").replace("update = 32", "update = 33")
-    lesson = read_lesson(FILE, text, vocabulary(lesson_panels()))
+    lesson = read_lesson(FILE, text, vocabulary())
     assert lesson.steps != lesson_of("reported").steps
     pupil.lesson_player.open(lesson)
     pupil.wait()

@@ -7,8 +7,9 @@ import pytest
 
 from app.teaching.lessons.interactives.stale_samples import StaleSamples
 from grpo_core.bandit.learner import BanditLearner
+from grpo_core.experiments.ensemble import ensembles
 from grpo_core.objective import importance_weight
-from grpo_core.teaching.lessons.experiments.stale_samples import AGES, CAP, tried, wrong
+from grpo_core.teaching.lessons.experiments.stale_samples import AGES, CAP, UPDATES, planned, wrong
 from tests.app.teaching.lessons.hands import Pupil
 from tests.app.teaching.lessons.held import known, lesson_of, settings_of
 
@@ -22,8 +23,8 @@ def test_what_it_says_holds(first: int) -> None:
     start, end = settings_of("stale_samples"), settings_of("stale_samples", len(lesson_of("stale_samples").steps))
     seeds = range(first, first + 512)
     plain, weighted, held = (
-        {age: wrong(runs) for age, runs in tried(settings, cap, seeds=seeds)}
-        for settings, cap in ((start, False), (start, True), (end, False))
+        {age: wrong(next(ensembles([planned(settings, age, weighted=weights)], seeds, UPDATES))) for age in AGES}
+        for settings, weights in ((start, False), (start, True), (end, False))
     )
     assert 0.22 < plain[0] < 0.4 and 0.24 < plain[4] < 0.46 and plain[4] < plain[8] < plain[16]
     assert plain[2] - plain[0] < 0.1 and plain[16] > 0.8

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt
 
-from app.panel_registry import lesson_panels
 from app.teaching.lessons.catalogue import lessons
 from app.teaching.lessons.interactives.base import Cover
 from app.widgets.calm import CalmSlider
@@ -15,7 +14,7 @@ from tests.app.teaching.lessons.held import lesson_of
 
 pytestmark = pytest.mark.one_window
 
-SHIPPED = lessons(lesson_panels())[0]
+SHIPPED = lessons()[0]
 
 
 @pytest.mark.parametrize("lesson", SHIPPED, ids=lambda lesson: lesson.id)

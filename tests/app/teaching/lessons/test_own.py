@@ -9,7 +9,6 @@ import pytest
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 
-from app.panel_registry import lesson_panels
 from app.teaching.lessons.catalogue import MOST, lessons, own_lessons, read_own, template
 from app.teaching.lessons.listing import SUBJECTS
 from grpo_core.teaching.lessons import Lesson, LessonError
@@ -17,7 +16,6 @@ from tests.app.conftest import Driver
 
 pytestmark = pytest.mark.one_window
 
-PANELS = lesson_panels()
 OWN = template()
 
 
@@ -41,8 +39,8 @@ def test_a_number_and_an_id_that_are_taken_are_refused(old: str, new: str, said:
     first = own_in(tmp_path, "first.toml")
     second = own_in(tmp_path, "second.toml", OWN.replace(old, new))
     with pytest.raises(LessonError, match=said):
-        read_own(second, PANELS, [(first, read_own(first, PANELS))])
-    good, broken = own_lessons(PANELS, tmp_path)
+        read_own(second, [(first, read_own(first))])
+    good, broken = own_lessons(tmp_path)
     assert [path for path, _ in good] == [first]
     assert [bad.file for bad in broken] == ["second.toml"]
 
@@ -53,7 +51,7 @@ def test_a_bad_lesson_is_one_row_and_every_other_one_stays(tmp_path: Path) -> No
     own_in(tmp_path, "digits.toml", OWN.replace('id = "my_lesson_100"', f"id = {'1' * 4301}"))
     own_in(tmp_path, "dots.toml", f"{'a.' * 30_000}a = 1")
     own_in(tmp_path, "long.toml", f"{'a.' * 60_000}a = 1")
-    good, broken = own_lessons(PANELS, tmp_path)
+    good, broken = own_lessons(tmp_path)
     assert [path for path, _ in good] == [first]
     said = ("a number is longer than 100 characters", "more than 8 parts", "larger than 65,536 bytes")
     assert all(part in bad.sentence for part, bad in zip(said, broken, strict=True)), broken
@@ -61,13 +59,13 @@ def test_a_bad_lesson_is_one_row_and_every_other_one_stays(tmp_path: Path) -> No
 
 def test_a_new_lesson_takes_the_first_number_that_is_free(tmp_path: Path) -> None:
     path = own_in(tmp_path, text=template([100, 101, 103]))
-    assert read_own(path, PANELS).number == 102
+    assert read_own(path).number == 102
 
 
 def test_a_folder_of_very_many_files_is_read_in_part_and_says_so(tmp_path: Path) -> None:
     for number in range(MOST + 1):
         (tmp_path / f"{number:03}.toml").write_text("", "utf-8")
-    good, broken = own_lessons(PANELS, tmp_path)
+    good, broken = own_lessons(tmp_path)
     assert not good
     assert len(broken) == MOST + 1
     assert broken[-1].sentence == f"Only {MOST} files of this folder are read."
@@ -89,7 +87,7 @@ def test_own_lessons_stand_apart_in_the_list_and_open_by_number(driver: Driver) 
     program = driver.program
     program.actions["lessons"].trigger()
     driver.settle()
-    shipped = len(lessons(PANELS)[0])
+    shipped = len(lessons()[0])
     heading, mine, broken = titles(driver)[shipped + len(SUBJECTS) :]
     assert heading.startswith(". Your own lessons")
     assert mine.startswith("100. How fast does the policy leave chance behind?")

@@ -11,7 +11,6 @@ from PySide6.QtCore import QCoreApplication, QEvent, QRect, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
-from app.panel_registry import lesson_panels
 from app.teaching.lessons.catalogue import lessons
 from app.teaching.lessons.prediction import lesson_of
 from app.window.docks import SEPARATOR, Dock
@@ -24,7 +23,7 @@ from tests.app.teaching.lessons import held
 from tests.app.teaching.lessons.hands import Pupil
 
 Key = Qt.Key
-SHIPPED = lessons(lesson_panels())[0]
+SHIPPED = lessons()[0]
 QUICK = ("one_update", "build_group", "beta_sweep")
 """The most different lessons: one with a single update, one whose group is set by hand, one that waits for experiments.
 
@@ -250,7 +249,7 @@ def test_broken_lessons_stand_in_the_list_and_cannot_be_opened(
     text = next(Path("resources/lessons").glob("03*.toml")).read_text("utf-8")
     (tmp_path / "good.toml").write_text(text, "utf-8")
     (tmp_path / "bad.toml").write_text(text.replace("number = 3", "number = three"), "utf-8")
-    monkeypatch.setattr("app.teaching.lessons.panel.lessons", lambda panels: lessons(lesson_panels(), tmp_path))
+    monkeypatch.setattr("app.teaching.lessons.panel.lessons", lambda: lessons(tmp_path))
     pupil.driver.program.actions["lessons"].trigger()
     pupil.driver.settle()
     panel = pupil.driver.program.part("teaching").lessons.panel

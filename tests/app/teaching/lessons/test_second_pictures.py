@@ -7,7 +7,6 @@ from collections import Counter
 import pytest
 from PySide6.QtWidgets import QWidget
 
-from app.panel_registry import lesson_panels
 from app.plotting.bar_chart import BarChart
 from app.plotting.plot import Plot
 from app.teaching.lessons.catalogue import lessons
@@ -20,7 +19,7 @@ pytestmark = [pytest.mark.one_window, pytest.mark.long, pytest.mark.timeout(900)
 
 OF_ONE_RUN = ("why_rl", "clipping", "difficulty", "reward_hacking", "whose_words")
 """Lessons whose pictures tell of the updates of one run."""
-LESSONS = [lesson for lesson in lessons(lesson_panels())[0] if lesson.id in OF_ONE_RUN]
+LESSONS = [lesson for lesson in lessons()[0] if lesson.id in OF_ONE_RUN]
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.id)

@@ -9,7 +9,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from app.panel_registry import lesson_panels
 from app.teaching.lessons.catalogue import lessons
 from app.teaching.lessons.inputs import Value
 from app.teaching.lessons.prediction import Placed, PredictionBox, guess_text, result_text
@@ -91,9 +90,7 @@ def test_the_first_press_of_up_or_down_means_what_the_key_says_in_every_question
     qtbot.addWidget(box)
     placed: list[float] = []
     box.placed.connect(placed.append)
-    asked = [
-        step.predict for lesson in lessons(lesson_panels())[0] for step in lesson.steps if step.predict is not None
-    ]
+    asked = [step.predict for lesson in lessons()[0] for step in lesson.steps if step.predict is not None]
     assert sum(prediction.kind == "direction" for prediction in asked) == 31
     for prediction in asked:
         for key in (Qt.Key.Key_Up, Qt.Key.Key_Down):

@@ -7,7 +7,6 @@ from PySide6.QtCore import QRect, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QToolBar, QWidget
 
-from app.panel_registry import lesson_panels
 from app.teaching.lessons.catalogue import lessons
 from app.teaching.lessons.speaker_notes import notes_of
 from app.teaching.presenting.screens import LESSON_SPACE, SPACE, fitting_scale
@@ -202,7 +201,7 @@ def test_the_speaker_reads_the_next_question_and_notes_for_every_step(driver: Dr
     assert not speaker.lesson.isVisible()
 
 
-@pytest.mark.parametrize("lesson", lessons(lesson_panels())[0], ids=lambda lesson: lesson.id)
+@pytest.mark.parametrize("lesson", lessons()[0], ids=lambda lesson: lesson.id)
 def test_every_step_has_notes_for_the_speaker(lesson: Lesson) -> None:
     assert lesson.teaching is not None
     for place, step in enumerate(lesson.steps):
@@ -230,7 +229,7 @@ def test_an_open_question_takes_its_keys_wherever_the_keyboard_is(driver: Driver
     program = driver.program
     lesson, place = next(
         (lesson, place)
-        for lesson in lessons(lesson_panels())[0]
+        for lesson in lessons()[0]
         for place, step in enumerate(lesson.steps)
         if step.predict is not None and step.predict.kind == kind and not step.recorded and place > 0
     )

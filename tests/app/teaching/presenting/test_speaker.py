@@ -10,7 +10,6 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.panel_registry import lesson_panels
 from app.teaching.lessons.catalogue import lessons
 from app.teaching.presenting.speaker import SpeakerWindow
 from app.trainers.recorded_run import RecordedRun
@@ -119,7 +118,7 @@ def test_a_class_is_asked_and_led_on_by_keys_in_the_speakers_window(
     """The projector says "up, down and Return", but the box of notes used to take each of these keys."""
     lesson, place = next(
         (lesson, place)
-        for lesson in lessons(lesson_panels())[0]
+        for lesson in lessons()[0]
         for place, step in enumerate(lesson.steps)
         if step.predict is not None and step.predict.kind == kind and not step.recorded and place > 0
     )
