@@ -36,7 +36,7 @@ class BackgroundRunsController(QObject):
         self._window, self._messages = program.window, program.messages
         self._folder = program.paths.data / "queues"
         self.background = BackgroundQueue(program.workspace.jobs, self)
-        self._search = Runner(self, self._on_unfinished)
+        self.search = Runner(self, self._on_unfinished)
         self.background.finished.connect(self._on_finished)
         self.background.failed.connect(self._on_failed)
 
@@ -44,11 +44,6 @@ class BackgroundRunsController(QObject):
         """Show the queue in ``panel``, which has just been created, and carry out its requests."""
         panel.attach(self.background)
         panel.start_wanted.connect(self._on_start)
-
-    @property
-    def searching(self) -> bool:
-        """Whether the folders are still being searched for an unfinished queue."""
-        return self._search.busy
 
     @Slot()
     def offer(self) -> None:
@@ -61,7 +56,7 @@ class BackgroundRunsController(QObject):
                     yield folder
                     return
 
-        self._search.start(newest_unfinished)
+        self.search.start(newest_unfinished)
 
     def show(self) -> None:
         """Bring the panel to the front, with the keyboard focus in its form."""
@@ -97,7 +92,7 @@ class BackgroundRunsController(QObject):
             self._on_start(queue)
 
     def close(self) -> None:
-        self._search.close()
+        self.search.close()
         self.background.close()
 
     @Slot(object)

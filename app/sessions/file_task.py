@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.clock import Timer
-from app.jobs.runner import CANCELLED, DEAF_SECONDS, Poll, Runner
+from app.jobs.runner import CANCELLED, DEAF_SECONDS, FILE_FAILED, Poll, Runner
 from app.messages.message import BarAction, Message, Severity
 from app.messages.message_bar import MessageBar
 from grpo_core.text import tr
@@ -45,7 +45,7 @@ class FileTasks(QObject):
         super().__init__(parent)
         self._messages, self._message, self._abandon = messages, message, abandon
         self._runner = Runner(self, self._on_arrived, self._on_ended)
-        self._runner.failed = tr("The work on the file was stopped by an unexpected error.")
+        self._runner.failed = FILE_FAILED
         self._finish: Callable[[Any], object]
         self._results: list[object] = []  # none, or that of the work
         self._title = ""

@@ -203,7 +203,7 @@ class Teaching(WindowPart, Takeover):
             view, written = self._program.workspace.view, written.format(target=target)
             asked = ["--updates", str(view.cursor.step)]
             asked += [] if view.step.step is None else ["--pass", str(view.step.passed + 1)]
-            self._program.exporter.start(target, written, *asked, "--force", command="page")
+            self._program.exporter.export(target, written, *asked, "--force", command="page")
 
     def ask_simulator(self) -> None:
         """Ask for a file, and write the simulator as a self-contained web page."""
