@@ -254,9 +254,6 @@ class Teaching(WindowPart, Takeover):
     def own(self) -> View | None:
         return self.lessons.player.runs.saved
 
-    def leave_lesson(self) -> None:
-        self.lessons.player.leave()
-
 
 FILE, OFFER = "lesson-open.json", "lesson open"
 LARGEST = 100_000
