@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Slot
 from app.controllers.program import Program
 from app.jobs.queue import BackgroundQueue
 from app.jobs.runner import Poll, Runner
-from app.messages.message import BarAction, Message, Severity
+from app.messages.message import BarAction, Severity
 from app.panel_registry import QUEUE
 from app.theme.file_dialogs import folder_to_use
 from grpo_core.config import Settings
@@ -112,7 +112,7 @@ class BackgroundRunsController(QObject):
         resume = BarAction(text=tr("Resume"), run=partial(self._resume, folder))
         show = BarAction(text=tr("Show", "verb"), run=partial(self.open, folder))
         text = tr("Runs in the background are not finished: “{name}”.").format(name=folder.name)
-        self._messages.post(Message(text=text, severity=Severity.INFO, actions=(resume, show), id=MESSAGE))
+        self._messages.say(text, Severity.INFO, resume, show, id=MESSAGE)
 
     def _resume(self, folder: Path) -> None:
         self.open(folder)
@@ -122,8 +122,7 @@ class BackgroundRunsController(QObject):
     @Slot()
     def _on_finished(self) -> None:
         show = BarAction(text=tr("Show", "verb"), run=self.show)
-        text = tr("The runs in the background are done.")
-        self._messages.post(Message(text=text, severity=Severity.INFO, actions=(show,), id=MESSAGE))
+        self._messages.say(tr("The runs in the background are done."), Severity.INFO, show, id=MESSAGE)
 
     @Slot(str)
     def _on_failed(self, sentence: str) -> None:

@@ -12,7 +12,7 @@ from app.export.dialog import PictureChoice
 from app.export.process import exporting
 from app.export.stage import LOWEST, caption_of, staged, themed, without_controls
 from app.jobs.runner import CANCELLED, FILE_FAILED, Runner
-from app.messages.message import BarAction, Message, Severity
+from app.messages.message import BarAction, Severity
 from app.messages.message_bar import MessageBar
 from app.plotting.export import FORMATS, Paper, drawn, table_files
 from app.settings.files import write
@@ -209,7 +209,7 @@ class Exporter(Runner):
         cancel = BarAction(text=tr("Cancel"), run=self.cancel)
         text = tr("Exporting to {target}: {count} written.") if count else tr("Exporting to {target}.")
         text = text.format(target=self._target, count=count)
-        self._messages.post(Message(text=text, severity=Severity.INFO, actions=(cancel,), id=BUSY))
+        self._messages.say(text, Severity.INFO, cancel, id=BUSY)
 
     @Slot(str)
     def _on_ended(self, why: str) -> None:

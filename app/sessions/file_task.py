@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from app.clock import Timer
 from app.jobs.runner import CANCELLED, DEAF_SECONDS, FILE_FAILED, Poll, Runner
-from app.messages.message import BarAction, Message, Severity
+from app.messages.message import BarAction, Severity
 from app.messages.message_bar import MessageBar
 from grpo_core.text import tr
 
@@ -97,7 +97,7 @@ class FileTasks(QObject):
             text = tr("{doing} …").format(doing=self._title)
         else:
             text = tr("{doing}: {percent:.0f}% …").format(doing=self._title, percent=100 * poll.fraction)
-        self._messages.post(Message(text=text, severity=Severity.INFO, actions=(cancel,), id=self._message))
+        self._messages.say(text, Severity.INFO, cancel, id=self._message)
 
     def cancel(self) -> None:
         """Cancel the current task, which leaves nothing half-done behind."""

@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject, Slot
 
 from app.commands.command import Command
 from app.controllers.export import file_name
-from app.messages.message import BarAction, Message, Severity
+from app.messages.message import BarAction, Severity
 from app.part import WindowPart
 from app.settings.files import exists, write_or_say
 from app.teaching.commands import teaching_commands
@@ -320,7 +320,7 @@ class LessonRecovery(QObject):
             title=lesson.title,
         )
         action = BarAction(text=tr("Go on"), run=partial(self._player.open, lesson, interrupted["step"]))
-        self._messages.post(Message(text=text, severity=Severity.INFO, actions=(action,), id=OFFER))
+        self._messages.say(text, Severity.INFO, action, id=OFFER)
 
 
 def _read(file: Path) -> dict[str, Any] | None:
