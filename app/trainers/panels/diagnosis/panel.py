@@ -194,7 +194,7 @@ class CourseStrip(QWidget):
             painter.drawLine(QPointF(middle, 0), QPointF(middle, high))
         if self.hasFocus():
             ring = QRectF(self.rect()).adjusted(1, 1, -1, -1)
-            frame(painter, ring, QPen(theme.colour("selection"), theme.ring_width))
+            frame(painter, ring, theme.ring)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         label, value = self.course[self.place_at(event.position().x())]
