@@ -122,8 +122,7 @@ class ChipRow(QWidget):
         super().__init__(parent)
         self._widgets: list[QWidget] = []
         self.factor = 1.0
-        self.more = QPushButton(self)
-        self.more.setFlat(True)
+        self.more = QPushButton(self, flat=True)
         self.more.hide()
         self.more.clicked.connect(self._on_more)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)

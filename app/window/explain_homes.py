@@ -89,8 +89,7 @@ class ExplainSheet(QFrame):
         self._theme: Theme | None = None
         self._scale = 1.0
         self._anchor = QRect()
-        self.pin = QPushButton(tr("Keep as a panel"))
-        self.pin.setProperty("flat", True)
+        self.pin = QPushButton(tr("Keep as a panel"), flat=True)
         self.pin.setToolTip(plain_tip(tr("Shift+E: keep it as a panel next to the others.")))
         close = TitleButton(tr("Close (Esc)"))
         close.clicked.connect(self.left)

@@ -17,7 +17,7 @@ from app.experiments.sweep.views import FINAL, FRONTIER, HEAT, NAMES, SIDE, TRAI
 from app.jobs.computed_on import ComputedOn
 from app.theme.labels import Label, allow, plain_tip
 from app.theme.tokens import Theme
-from app.widgets.calm import CalmSlider, choice_box, toggle
+from app.widgets.calm import CalmSlider, choice_box, push_button, toggle
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
@@ -122,20 +122,11 @@ class SweepChoices(QWidget):
         self.bar.setAccessibleName(tr("Progress of the sweep"))
         self.bar.setFixedWidth(60)
         self.sweep = QPushButton(tr("Sweep"))
-        self.over, self.across, self.seeds = (
-            choice_box(tr("Setting that is swept")),
-            choice_box(tr("Second setting")),
-            choice_box(tr("Seeds")),
-        )
-        self.over_values, self.across_values = (
-            entry(tr("Values of the setting")),
-            entry(tr("Values of the second setting")),
-        )
+        self.over, self.over_values = choice_box(tr("Setting that is swept")), entry(tr("Values of the setting"))
+        self.across, self.across_values = choice_box(tr("Second setting")), entry(tr("Values of the second setting"))
+        self.seeds = choice_box(tr("Seeds"))
         self.updates = entry(tr("Updates of each run"))
-        self.real = QPushButton(ADD)
-        self.real.setToolTip(
-            plain_tip(tr("Runs trained by TRL, from the folder that “grpo-lab sweep --trl” has written"))
-        )
+        self.real = push_button(ADD, tr("Runs trained by TRL, from the folder that “grpo-lab sweep --trl” has written"))
         inside_menu = QWidget()
         down(self.computed_on, self.real, on=inside_menu)
         self.more = menu_button(tr("Where it is computed, and real runs next to it"), inside_menu)
