@@ -13,7 +13,7 @@ from app.experiments.computed_on import ComputedOnField
 from app.jobs.computed_on import ComputedOn
 from app.theme.labels import Label, allow, plain_tip
 from app.theme.tokens import Theme
-from app.widgets.calm import CalmBox, parsed, push_button
+from app.widgets.calm import CalmBox, parsed, push_button, text_field
 from grpo_core.assignments import described_settings
 from grpo_core.config import About, Settings, language_settings
 from grpo_core.errors import SettingsError
@@ -108,8 +108,7 @@ class QueueForm(QWidget):
         return box
 
     def _field(self, name: str, text: str = "") -> QLineEdit:
-        field = QLineEdit(text)
-        field.setAccessibleName(name)
+        field = text_field(name, text)
         field.setMinimumWidth(1)
         field.returnPressed.connect(self.started)
         field.textEdited.connect(self._on_typed)

@@ -10,7 +10,6 @@ from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QLineEdit,
     QPushButton,
     QSizePolicy,
     QVBoxLayout,
@@ -19,7 +18,7 @@ from PySide6.QtWidgets import (
 
 from app.boxes import across, down, plain_scroll_area
 from app.theme.labels import Label, allow, plain_tip
-from app.widgets.calm import CalmBox, parsed, push_button, tool_button
+from app.widgets.calm import CalmBox, parsed, push_button, text_field, tool_button
 from app.widgets.panel import Panel
 from app.workspace.onsets import Onsets
 from app.workspace.run_handle import RunHandle
@@ -92,8 +91,7 @@ class BreakpointsPanel(Panel):
         for box in (self.series, self.relation):
             box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             box.setMinimumContentsLength(8)
-        self.value = QLineEdit("0.9")
-        self.value.setAccessibleName(tr("Value"))
+        self.value = text_field(tr("Value"), "0.9")
         self.value.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.value.returnPressed.connect(self.add)
         self.value.textEdited.connect(self.refusal.hide)

@@ -16,6 +16,7 @@ from PySide6.QtGui import QAccessible, QAccessibleInterface, QWheelEvent
 from PySide6.QtWidgets import (
     QAccessibleWidget,
     QComboBox,
+    QLineEdit,
     QPushButton,
     QSlider,
     QStyle,
@@ -148,6 +149,15 @@ def push_button(
     if pressed is not None:
         button.clicked.connect(pressed)
     return button
+
+
+def text_field(name: str, text: str = "", *, placeholder: str = "", tip: str = "") -> QLineEdit:
+    """Return a field for a line of text with the accessible ``name``."""
+    field = QLineEdit(text)
+    field.setAccessibleName(name)
+    field.setPlaceholderText(placeholder)
+    field.setToolTip(plain_tip(tip))
+    return field
 
 
 def in_percent(position: int) -> str:
