@@ -154,12 +154,10 @@ class PredictionBox(QWidget):
             return
         self.input.close_with(placed.guess, placed.value)
         alone = bool(self.number.text())
-        self.result.setText(
+        self.result.tell(
             guess_text(prediction, placed) if alone else verdict(prediction, placed, for_class=bool(self._stage))
         )
-        self.sentence.setText(lesson_of(prediction, placed))
-        for label in (self.result, self.sentence):
-            label.setVisible(bool(label.text()))
+        self.sentence.tell(lesson_of(prediction, placed))
 
     def _show_number(self, prediction: Prediction, placed: Placed | None) -> None:
         """Show the number of the answer when presenting, as large as the column allows.
