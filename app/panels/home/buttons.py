@@ -90,14 +90,15 @@ LARGE = 1.35
 
 
 class _Framed(Styled, QAbstractButton):
-    """A button whose frame is wider under the pointer and with the keyboard focus."""
+    """A button with a ring if it has the keyboard focus, and another ground under the pointer."""
 
     def _framed(self) -> QPainter:
         """Return a painter of this button that has painted the frame."""
         painter, theme = painter_of(self), self.theme
-        pen = theme.ring if self.hasFocus() or self.underMouse() else QPen(theme.colour("border"), 1.0)
+        pen = theme.ring if self.hasFocus() else QPen(theme.colour("border"), 1.0)
         inside = QRectF(self.rect()).adjusted(1, 1, -1, -1)
-        frame(painter, inside, pen, theme.colour("surface"), radius=RADIUS * self.factor)
+        ground = theme.faint("text", 0.07) if self.underMouse() else theme.colour("surface")
+        frame(painter, inside, pen, ground, radius=RADIUS * self.factor)
         return painter
 
 
