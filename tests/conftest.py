@@ -18,6 +18,7 @@ from pytestqt.qtbot import QtBot
 
 from app.__main__ import skip_feature_detection
 from app.clock import ManualClock, manual
+from app.crash.hooks import report_exceptions
 from app.garbage import collect_if_due
 from grpo_core import parts
 from tests.times import slow_tests
@@ -55,6 +56,7 @@ os.environ[HOME] = _session_home.name
 os.environ.update({name: str(Path(_session_home.name, below)) for name, below in BELOW_HOME.items()})
 
 skip_feature_detection()
+report_exceptions()  # as in the program, before widgets' classes are defined
 
 SWITCHED_OFF = set(parts.PARTS) - set(parts.names())
 """Parts that the environment switches off for this run of the tests (``make test-lab``)."""

@@ -1,4 +1,4 @@
-"""Startup of a window, that is what to open, and offers in the message bar; and its shutdown."""
+"""Startup of a window (what it opens, and offers in the message bar) and its shutdown."""
 
 from __future__ import annotations
 

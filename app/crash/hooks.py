@@ -153,12 +153,14 @@ def report_exceptions() -> None:
 
 def _wrap_handlers(cls: type[QObject]) -> None:
     super(QObject, cls).__init_subclass__()  # that of Generic
+    of_qt = {name for base in cls.__mro__ if base.__module__.startswith("PySide6.") for name in vars(base)}
     handlers = {
         name: handler
         for owner in reversed(cls.__mro__)
         if owner is cls or not issubclass(owner, QObject)  # its own, and those of a mixin
         for name, handler in vars(owner).items()
         if isinstance(handler, FunctionType) and (name.endswith("Event") or name in ("event", "eventFilter"))
+        if name in of_qt  # not a method that Qt does not call, such as GraphicsScene.itemsNearEvent of pyqtgraph
     }
     for name, handler in handlers.items():
         if getattr(cls, name) is handler:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, Qt, Slot
-from PySide6.QtWidgets import QLineEdit, QMenu, QToolButton, QWidget, QWidgetAction
+from PySide6.QtWidgets import QMenu, QToolButton, QWidget, QWidgetAction
 
 from app.boxes import across
 from app.jobs.computed_on import ComputedOn
 from app.theme.labels import allow, plain_tip
-from app.widgets.calm import choice_box, tool_button
+from app.widgets.calm import choice_box, text_field, tool_button
 from grpo_core.text import tr
 
 PLACES = (tr("On this machine"), tr("On a Dask scheduler"))
@@ -26,12 +26,10 @@ class ComputedOnField(QWidget):
     def __init__(self, choice: ComputedOn) -> None:
         super().__init__()
         self.choice = choice
-        self.box, self.address = choice_box(tr("Computed on")), QLineEdit()
+        self.box = choice_box(tr("Computed on"))
         self.box.addItems(PLACES)
         self.box.setItemData(1, plain_tip(TIP), Qt.ItemDataRole.ToolTipRole)
-        self.address.setAccessibleName(ADDRESS)
-        self.address.setToolTip(plain_tip(ADDRESS))
-        self.address.setPlaceholderText(tr("tcp://HOST:8786 or ….json"))
+        self.address = text_field(ADDRESS, placeholder=tr("tcp://HOST:8786 or ….json"), tip=ADDRESS)
         across(self.box, self.address, on=self, margins=0, spacing=8)
         self.box.activated.connect(self._on_chosen)
         self.address.editingFinished.connect(self._on_chosen)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QPushButton, QStackedLayout, QWidget
+from PySide6.QtWidgets import QStackedLayout, QWidget
 
 from app.boxes import across, down
 from app.experiments.queue_form import QueueForm
@@ -17,6 +17,7 @@ from app.plotting.numbers import ABSENT
 from app.plotting.table_model import Column, Numbered
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import Label, allow
+from app.widgets.calm import push_button
 from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -138,10 +139,8 @@ class QueuePanel(Panel):
         self.empty = Label(EMPTY, name="muted", wraps=True)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.status = Label(wraps=True)
-        self.proceed = QPushButton(tr("Pause"))
-        self.proceed.clicked.connect(self._on_proceed)
-        self.cancel = QPushButton(tr("Cancel"))
-        self.cancel.setToolTip(tr("Cancel the rest; what was done is kept."))
+        self.proceed = push_button(tr("Pause"), pressed=self._on_proceed)
+        self.cancel = push_button(tr("Cancel"), tr("Cancel the rest; what was done is kept."))
         self.form.browse.clicked.connect(self.browse_wanted)
         line = across((self.status, 1), self.proceed, self.cancel, spacing=8)
         lower = QWidget()
@@ -180,8 +179,7 @@ class QueuePanel(Panel):
         self.proceed.setVisible(under_way or state is QueueState.CANCELLED)
         self.proceed.setText(tr("Pause") if state in (QueueState.WORKING, QueueState.STOPPING) else tr("Resume"))
         allow(self.proceed, stopping)
-        self.status.setText(_status_text(background))
-        self.status.setVisible(bool(self.status.text()))
+        self.status.tell(_status_text(background))
         self._stack.setCurrentIndex(0 if background.queue is None else 1)
         if background.queue is not None:
             self._fill(background, background.queue)

@@ -7,13 +7,13 @@ from typing import Any
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QFontMetrics, QResizeEvent
-from PySide6.QtWidgets import QComboBox, QGridLayout, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QComboBox, QGridLayout, QLineEdit, QWidget
 
 from app.experiments.computed_on import ComputedOnField
 from app.jobs.computed_on import ComputedOn
 from app.theme.labels import Label, allow, plain_tip
 from app.theme.tokens import Theme
-from app.widgets.calm import CalmBox, parsed
+from app.widgets.calm import CalmBox, parsed, push_button, text_field
 from grpo_core.assignments import described_settings
 from grpo_core.config import About, Settings, language_settings
 from grpo_core.errors import SettingsError
@@ -72,11 +72,8 @@ class QueueForm(QWidget):
         self.seeds, self.updates = self._field(tr("Seeds"), "2"), self._field(tr("Updates of each run"), "60")
         for field in (self.seeds, self.updates):
             field.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self.button = QPushButton(tr("Start"))
-        self.button.setProperty("primary", True)
-        self.button.clicked.connect(self.started)
-        self.browse = QPushButton(tr("Open…"))
-        self.browse.setToolTip(tr("Show the runs of an earlier queue."))
+        self.button = push_button(tr("Start"), pressed=self.started, primary=True)
+        self.browse = push_button(tr("Open…"), tr("Show the runs of an earlier queue."))
         self.refusal = Label(name="refusal", wraps=True)
         self.refusal.hide()
         grid = QGridLayout(self)
@@ -111,8 +108,7 @@ class QueueForm(QWidget):
         return box
 
     def _field(self, name: str, text: str = "") -> QLineEdit:
-        field = QLineEdit(text)
-        field.setAccessibleName(name)
+        field = text_field(name, text)
         field.setMinimumWidth(1)
         field.returnPressed.connect(self.started)
         field.textEdited.connect(self._on_typed)

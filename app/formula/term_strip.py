@@ -13,7 +13,7 @@ from app.formula.plain import plain_text, spoken_formula
 from app.formula.render import shipped_drawings
 from app.formula.term_button import TermButton
 from app.theme.painting import CENTRE, painter_of, write
-from app.theme.tokens import LIGHT, Theme
+from app.theme.styled import Styled
 from grpo_core.expression import Term
 from grpo_core.text import tr
 
@@ -27,7 +27,7 @@ SMALLEST = (0.75, 0.7, 0.65)
 """Further font scales for a formula that temporarily replaces another."""
 
 
-class TermStrip(QWidget):
+class TermStrip(Styled, QWidget):
     """Terms side by side on one baseline, wrapped onto further lines if needed.
 
     Signals:
@@ -46,7 +46,7 @@ class TermStrip(QWidget):
         self._worded = False
         self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
         self.waits = late
-        self.theme, self.factor, self._pixels = LIGHT, 1.0, PIXELS
+        self._pixels = PIXELS
         self._fitted: tuple[object, ...] = ()
         self._inside = True
         self.buttons: list[TermButton] = []
@@ -95,12 +95,10 @@ class TermStrip(QWidget):
         for button in self.buttons:
             button.set_marked(bool(key) and button.term.key == key)
 
-    def set_look(self, theme: Theme, scale: float) -> None:
-        if (theme, scale) != (self.theme, self.factor):
-            self.theme, self.factor = theme, scale
-            for button in self.buttons:
-                button.apply_style(theme, scale, self._pixels)
-            self._arrange()
+    def _apply_style(self) -> None:
+        for button in self.buttons:
+            button.apply_style(self.theme, self.factor, self._pixels)
+        self._arrange()
 
     def fit(self, width: int) -> None:
         """Choose the largest font size at which the formula fits on one line of ``width`` pixels, or the full size

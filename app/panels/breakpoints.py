@@ -10,7 +10,6 @@ from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QLineEdit,
     QPushButton,
     QSizePolicy,
     QVBoxLayout,
@@ -19,7 +18,7 @@ from PySide6.QtWidgets import (
 
 from app.boxes import across, down, plain_scroll_area
 from app.theme.labels import Label, allow, plain_tip
-from app.widgets.calm import CalmBox, parsed, tool_button
+from app.widgets.calm import CalmBox, parsed, push_button, text_field, tool_button
 from app.widgets.panel import Panel
 from app.workspace.onsets import Onsets
 from app.workspace.run_handle import RunHandle
@@ -48,8 +47,7 @@ class BreakpointRow(QWidget):
             plain_tip(tr("Stop when {words}. {help}").format(words=one.words, help=METRICS[one.series].help))
         )
         self.box.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.place = QPushButton()
-        self.place.setProperty("flat", True)
+        self.place = QPushButton(flat=True)
         self.remove = tool_button("×", name=tr("Remove: {words}").format(words=one.words), tip=tr("Remove"))
         across((self.box, 1), self.place, self.remove, on=self, margins=0, spacing=4)
 
@@ -93,13 +91,11 @@ class BreakpointsPanel(Panel):
         for box in (self.series, self.relation):
             box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             box.setMinimumContentsLength(8)
-        self.value = QLineEdit("0.9")
-        self.value.setAccessibleName(tr("Value"))
+        self.value = text_field(tr("Value"), "0.9")
         self.value.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.value.returnPressed.connect(self.add)
         self.value.textEdited.connect(self.refusal.hide)
-        self.button = QPushButton(tr("Add"))
-        self.button.clicked.connect(self.add)
+        self.button = push_button(tr("Add"), pressed=self.add)
         stop = Label(tr("Stop when"))
         stop.setBuddy(self.series)
         second = across((self.relation, 1), self.value, self.button, spacing=8)

@@ -8,7 +8,7 @@ from functools import cache
 
 from PySide6.QtCore import Qt, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFrame, QLineEdit, QListWidget, QListWidgetItem, QScrollArea, QTextBrowser, QWidget
+from PySide6.QtWidgets import QFrame, QListWidget, QListWidgetItem, QScrollArea, QTextBrowser, QWidget
 
 from app.boxes import divided, down
 from app.formula.formula_label import FormulaLabel
@@ -16,6 +16,7 @@ from app.help.glossary import glossary, lookup
 from app.help.published import PARTS, part_html
 from app.help.shipped_rows import parsed, rows
 from app.theme.labels import Label, RichLabel, plain_tip
+from app.widgets.calm import text_field
 from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -38,9 +39,7 @@ class GlossaryPanel(Panel):
         super().__init__(workspace, parent)
         self.setContentsMargins(8, 4, 8, 8)
         self._arranged: Qt.Orientation | None = None
-        self.line = QLineEdit()
-        self.line.setPlaceholderText(tr("Search a term"))
-        self.line.setAccessibleName(tr("Search the glossary"))
+        self.line = text_field(tr("Search the glossary"), placeholder=tr("Search a term"))
         self.line.setClearButtonEnabled(True)
         self.list = QListWidget()
         self.list.setAccessibleName(tr("Terms"))

@@ -186,7 +186,7 @@ class PlacedStrip(QWidget):
             painter.setBrush(theme.colour("push_up") if up else Qt.BrushStyle.NoBrush)
             painter.drawEllipse(spot, dot, dot)
             if i == len(places) - 1:
-                painter.setPen(QPen(theme.colour("selection"), theme.ring_width))
+                painter.setPen(theme.ring)
                 painter.setBrush(Qt.BrushStyle.NoBrush)
                 painter.drawEllipse(spot, 2 * dot, 2 * dot)
 

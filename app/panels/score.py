@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.boxes import across, down, stacked
 from app.panels.placed_strip import PlacedStrip
 from app.theme.labels import EmptyLabel, Label, allow
-from app.widgets.calm import CalmBox
+from app.widgets.calm import CalmBox, push_button, text_field
 from app.widgets.panel import Panel
 from app.workspace import answers
 from app.workspace.view import View
@@ -52,14 +52,11 @@ class ScorePanel(Panel):
         super().__init__(workspace, parent)
         self.prompt = CalmBox(tr("Prompt"))
         self.prompt.activated.connect(self._on_prompt)
-        self.field = QLineEdit()
-        self.field.setAccessibleName(tr("Your completion"))
-        self.field.setPlaceholderText(PLACEHOLDER)
+        self.field = text_field(tr("Your completion"), placeholder=PLACEHOLDER)
         self.field.returnPressed.connect(self.ask)
         self.field.textChanged.connect(self._on_typed)
         self.field.textEdited.connect(self._on_edited)
-        self.button = QPushButton(tr("Score", "verb"))
-        self.button.clicked.connect(self.ask)
+        self.button = push_button(tr("Score", "verb"), pressed=self.ask)
         self.strip = PlacedStrip()
         self.status = Label(wraps=True, selectable=True)
         self.empty = EmptyLabel(NOTHING_YET)

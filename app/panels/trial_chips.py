@@ -10,7 +10,8 @@ from PySide6.QtWidgets import QAbstractButton, QMenu, QPushButton, QSizePolicy, 
 
 from app.theme.labels import wrapped_tip
 from app.theme.painting import frame, painter_of, write
-from app.theme.tokens import LIGHT, Theme
+from app.theme.styled import Styled
+from app.theme.tokens import Theme
 from grpo_core.text import plural, tr
 
 SAMPLE, PAD = 14.0, 8.0
@@ -19,7 +20,7 @@ GAP = 6
 """Pixels between two chips at 100 %."""
 
 
-class TrialChip(QAbstractButton):
+class TrialChip(Styled, QAbstractButton):
     """The chip of one run, or of all repeats of one.
 
     A click or Space toggles it; a double click or Return opens it; E explains its number.
@@ -47,7 +48,6 @@ class TrialChip(QAbstractButton):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self.theme, self.factor = LIGHT, 1.0
 
     def show_trial(self, text: str, tip: str, subject: object, *, shown: bool) -> None:
         self.subject = subject
@@ -60,10 +60,7 @@ class TrialChip(QAbstractButton):
         self.update()
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        if (theme, scale) != (self.theme, self.factor):
-            self.theme, self.factor = theme, scale
-            self.updateGeometry()
-            self.update()
+        super().set_look(theme, scale)
         self.setFont(theme.font("small", scale))
 
     def sizeHint(self) -> QSize:
@@ -73,8 +70,7 @@ class TrialChip(QAbstractButton):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter, theme, on = painter_of(self), self.theme, self.isChecked()
         inside = QRectF(self.rect()).adjusted(1, 1, -1, -1)
-        focused = self.hasFocus()
-        pen = QPen(theme.colour("selection" if focused else "border"), theme.ring_width if focused else 1.0)
+        pen = theme.ring if self.hasFocus() else QPen(theme.colour("border"), 1.0)
         frame(painter, inside, pen, theme.colour("surface") if on else None, radius=inside.height() / 2)
         left, middle = inside.left() + PAD * self.factor, inside.center().y()
         line = Qt.PenStyle.SolidLine if on else Qt.PenStyle.DotLine
@@ -126,8 +122,7 @@ class ChipRow(QWidget):
         super().__init__(parent)
         self._widgets: list[QWidget] = []
         self.factor = 1.0
-        self.more = QPushButton(self)
-        self.more.setFlat(True)
+        self.more = QPushButton(self, flat=True)
         self.more.hide()
         self.more.clicked.connect(self._on_more)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)

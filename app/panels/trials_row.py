@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.boxes import across, down
 from app.experiments.computed_on import ComputedOnField, menu_button
@@ -20,8 +20,9 @@ from app.jobs.computed_on import ComputedOn
 from app.panels.trial_chips import ChipRow, TrialChip
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
-from app.theme.labels import Label, plain_tip, wrapped_tip
+from app.theme.labels import Label, wrapped_tip
 from app.theme.painted_text import SourcedText
+from app.widgets.calm import push_button
 from app.workspace.run_handle import RunHandle
 from app.workspace.trials import HALF, MOST, Trial, differences, likeliest
 from app.workspace.view import View
@@ -79,10 +80,9 @@ class TrialsRow(QWidget):
         for widget in (*self._all_chips, self.hint):
             widget.setParent(self.row)
             widget.hide()
-        self.button = QPushButton()
+        self.button = push_button(tip=TIP)
         # a click does not take the focus, so that Space still starts the run
         self.button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.button.setToolTip(plain_tip(TIP))
         self.where = menu_button(tr("Computed on"), ComputedOnField(computed_on))
         self.sentence = SourcedText("small", "muted")
         self.sentence.source_wanted.connect(self.repeats.explain_current)

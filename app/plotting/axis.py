@@ -13,6 +13,7 @@ from PySide6.QtGui import QFontMetricsF, QPainter, QPen
 
 from app.plotting.numbers import MINUS
 from app.plotting.ranges import held_range, ticks
+from app.theme.painting import CENTRE, RIGHT
 from app.theme.tokens import Theme
 
 PAD = 7.0
@@ -205,19 +206,19 @@ def paint_axes(
     line, offset = metrics.height(), round(4 * factor)
     for y, text in heights:
         place = QRectF(0, y - line / 2, area.left() - offset, line)
-        painter.drawText(place, int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), text)
+        painter.drawText(place, RIGHT, text)
     for value, text in x_ticks:
         rows = text.split("\n")
         wide = max(map(metrics.horizontalAdvance, rows)) + 2
         place = QRectF(axes.at_x(value) - wide / 2, area.bottom() + offset, wide, line * len(rows))
-        painter.drawText(place, int(Qt.AlignmentFlag.AlignCenter), text)
+        painter.drawText(place, CENTRE, text)
     if labels[0]:
         place = QRectF(area.left(), area.bottom() + offset + line, area.width(), line)
-        painter.drawText(place, int(Qt.AlignmentFlag.AlignCenter), labels[0])
+        painter.drawText(place, CENTRE, labels[0])
     if labels[1]:
         painter.save()
         painter.translate(2, area.center().y())
         painter.rotate(-90)
-        place, flags = QRectF(-area.height() / 2, 0, area.height(), line), Qt.TextFlag.TextDontClip
-        painter.drawText(place, int(Qt.AlignmentFlag.AlignCenter | flags), labels[1])
+        place = QRectF(-area.height() / 2, 0, area.height(), line)
+        painter.drawText(place, CENTRE | int(Qt.TextFlag.TextDontClip), labels[1])
         painter.restore()

@@ -9,6 +9,7 @@ from PySide6.QtGui import QBrush, QFontMetricsF, QPainter, QPen, QPolygonF
 
 from app.plotting.axis import Axes
 from app.plotting.bar_data import BarSeries, Lane
+from app.theme.painting import frame
 from app.theme.tokens import HOLLOW, Theme
 
 RING_WIDTH = 0.18
@@ -116,9 +117,8 @@ def _paint_ring(painter: QPainter, lane: Lane, place: int, axes: Axes, theme: Th
     space = RING_SPACE * factor
     down = lane.top(place) < 0
     whole = whole.adjusted(-side, 0 if down else -space, side, space if down else 0)
-    painter.setPen(theme.pen("selection", max(theme.ring_width, round(1.5 * factor)), Qt.PenStyle.SolidLine))
-    painter.setBrush(Qt.BrushStyle.NoBrush)
-    painter.drawRect(QRectF(whole.toRect()))
+    pen = theme.pen("selection", max(theme.ring_width, round(1.5 * factor)), Qt.PenStyle.SolidLine)
+    frame(painter, QRectF(whole.toRect()), pen)
 
 
 def _paint_levels(painter: QPainter, series: BarSeries, axes: Axes, theme: Theme, factor: float) -> None:

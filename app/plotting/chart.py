@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt
-from PySide6.QtGui import QFocusEvent, QPainter, QPen
+from PySide6.QtGui import QFocusEvent, QPainter
 from PySide6.QtWidgets import QSizePolicy
 
 from app.theme.painted_ahead import PaintedAhead
+from app.theme.painting import frame, write
 from app.theme.styled import Styled
 
 CLICK = 4
@@ -48,16 +49,13 @@ class Chart(Styled, PaintedAhead):
         area = self.canvas.rect()
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         if instead is not None:
-            painter.setPen(self.theme.colour("muted"))
-            painter.setFont(self.theme.font("body", self.factor))
             painter.fillRect(area, self.theme.colour("ground"))
             wrapped = int(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap)
-            painter.drawText(QRectF(area).adjusted(24, 8, -24, -8), wrapped, instead)
+            font, ink = self.theme.font("body", self.factor), self.theme.colour("muted")
+            write(painter, QRectF(area).adjusted(24, 8, -24, -8), instead, font, ink, wrapped)
         if self._ringed:
             painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.setPen(QPen(self.theme.colour("selection"), self.theme.ring_width))
-            painter.drawRect(area.adjusted(1, 1, -2, -2))
+            frame(painter, QRectF(area.adjusted(1, 1, -2, -2)), self.theme.ring)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)

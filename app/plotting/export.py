@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QMarginsF, QPoint, QRect, QRectF, QSize, QSizeF, Qt
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QMarginsF, QPoint, QRect, QRectF, QSize, QSizeF
 from PySide6.QtGui import QFontMetrics, QImage, QPageLayout, QPageSize, QPaintDevice, QPainter, QPdfWriter, QRegion
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QGraphicsItem, QGraphicsView, QWidget
@@ -20,6 +20,7 @@ from app.plotting import numbers
 from app.plotting.table_model import Column, Rows
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
+from app.theme.painting import WRAPPED, write
 from app.theme.tokens import Theme
 from grpo_core.csv_file import csv_text
 
@@ -27,7 +28,6 @@ FORMATS = ("png", "svg", "pdf")
 DPI = 96
 """Resolution: a pixel becomes 1/96 inch on paper."""
 MARGIN = 12
-WRAPPED = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop | Qt.TextFlag.TextWordWrap)
 PARTS = QWidget.RenderFlag.DrawWindowBackground | QWidget.RenderFlag.DrawChildren
 
 
@@ -135,11 +135,9 @@ def _paint(widget: QWidget, device: QPaintDevice, size: QSize, paper: Paper) -> 
         QWidget.render(widget, painter, QPoint(), QRegion(), PARTS)  # a plot has another method of that name
     if paper.caption:
         edge = round(MARGIN * paper.scale)
-        painter.setFont(paper.theme.font("small", paper.scale))
-        painter.setPen(paper.theme.ink("muted"))
         top = widget.height() + edge // 2
-        space = QRect(edge, top, size.width() - 2 * edge, size.height() - top)
-        painter.drawText(space, WRAPPED, paper.caption)
+        space = QRectF(edge, top, size.width() - 2 * edge, size.height() - top)
+        write(painter, space, paper.caption, paper.theme.font("small", paper.scale), paper.theme.ink("muted"), WRAPPED)
     painter.end()
 
 

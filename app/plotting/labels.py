@@ -10,6 +10,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 from PySide6.QtWidgets import QGraphicsItem, QStyleOptionGraphicsItem, QWidget
 
 from app.plotting.ranges import push_apart
+from app.theme.painting import frame
 from app.theme.tokens import LIGHT, Theme
 
 LEAD, SAMPLE, GAP = 1.4, 1.9, 0.4
@@ -174,9 +175,8 @@ def paint_read_out(painter: QPainter, lines: Sequence[tuple[str, str]], theme: T
     ground = QColor(theme.colour("surface"))
     ground.setAlphaF(0.95)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setPen(theme.colour("border"))
-    painter.setBrush(ground)
-    painter.drawRoundedRect(read_out_box(lines, theme, factor).adjusted(0.5, 0.5, -0.5, -0.5), 4, 4)
+    box = read_out_box(lines, theme, factor).adjusted(0.5, 0.5, -0.5, -0.5)
+    frame(painter, box, theme.colour("border"), ground, radius=4)
     painter.setFont(theme.font("digits", factor))
     metrics, pad = QFontMetricsF(painter.font()), READ_OUT_PAD * factor
     for n, (text, meaning) in enumerate(lines):

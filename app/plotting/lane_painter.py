@@ -26,6 +26,7 @@ from app.plotting.axis import (
 from app.plotting.bar_data import BarPicture, Ceiling, Dot, Lane, Mark, Spot
 from app.plotting.bar_painter import TALLY_DOT, frame_pen, tally_shift
 from app.plotting.ranges import lane_ticks
+from app.theme.painting import frame
 from app.theme.tokens import Theme
 
 GUTTER, TICKS, RIGHT = 92.0, 40.0, 10.0
@@ -281,9 +282,7 @@ def _paint_ceiling(painter: QPainter, mark: Ceiling, axes: Axes, theme: Theme, f
     deep = HATCHED * factor
     beyond = QRectF(at.x() - half, at.y() - deep if mark.up else at.y(), 2 * half, deep)
     meaning = "push_up" if mark.up else "push_down"
-    painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(theme.hatch(meaning))
-    painter.drawRect(beyond)
+    frame(painter, beyond, None, theme.hatch(meaning))
     painter.setBrush(QBrush(Qt.BrushStyle.NoBrush))
     painter.setPen(frame_pen(theme, "text", 1.6 * factor))
     painter.drawLine(at - QPointF(half, 0), at + QPointF(half, 0))
@@ -357,9 +356,8 @@ def _paint_column(painter: QPainter, area: QRect, picture: BarPicture, places: L
     if place is not None and place < picture.count:
         axes = next(iter(places.axes.values()))
         left, right = axes.at_x(place + 0.52), axes.at_x(place + 1.48)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(theme.colour("surface"))
-        painter.drawRoundedRect(QRectF(left, places.top - 2, right - left, area.height() - places.top), 4, 4)
+        column = QRectF(left, places.top - 2, right - left, area.height() - places.top)
+        frame(painter, column, None, theme.colour("surface"), radius=4)
 
 
 def _paint_names(painter: QPainter, picture: BarPicture, places: LanePlaces, theme: Theme, factor: float) -> None:

@@ -10,6 +10,7 @@ from PySide6.QtGui import QBrush, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.theme.labels import plain_tip
+from app.theme.painting import painter_of, write
 from app.theme.styled import Styled
 from grpo_core.text import listed, tr
 
@@ -61,9 +62,7 @@ class Legend(Styled, QWidget):
         return self.fontMetrics().horizontalAdvance(entry.text) + 26 * self.factor
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = painter_of(self)
         shown, space = [], float(self.width())
         for entry in self._entries:
             space -= self._width(entry)
@@ -73,9 +72,8 @@ class Legend(Styled, QWidget):
         x = self.width() - sum(self._width(entry) for entry in shown)
         for entry in shown:
             self._paint_mark(painter, entry, QPointF(x + 11 * self.factor, self.height() / 2))
-            painter.setPen(self.theme.ink("muted"))
             area = QRectF(x + 20 * self.factor, 0, self._width(entry), self.height())
-            painter.drawText(area, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), entry.text)
+            write(painter, area, entry.text, self.font(), self.theme.ink("muted"))
             x += self._width(entry)
 
     def _paint_mark(self, painter: QPainter, entry: Entry, at: QPointF) -> None:

@@ -11,6 +11,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 
 from app.plotting.numbers import ABSENT, Residue, brief, hover, is_missing, plain, shown, signed
 from app.theme.labels import plain_tip
+from app.theme.painting import LEFT, RIGHT
 from app.theme.tokens import LIGHT, Theme
 
 Rows: TypeAlias = Sequence[Sequence[object]]
@@ -19,8 +20,6 @@ Index: TypeAlias = QModelIndex | QPersistentModelIndex
 SORT_LIMIT = 100_000
 """Maximum number of rows of a table that can be sorted. Sorting more would take too long."""
 WORDS = ("text", "mono", "chip", "line", "progress")
-LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 
 class Marked(str):

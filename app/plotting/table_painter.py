@@ -8,7 +8,8 @@ from functools import lru_cache
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QFontMetrics, QPainter, QPen
 
-from app.plotting.table_model import LEFT, RIGHT, WORDS, Marked, Numbered, TableModel, cell_meaning, cell_text
+from app.plotting.table_model import WORDS, Marked, Numbered, TableModel, cell_meaning, cell_text
+from app.theme.painting import CENTRE, LEFT, RIGHT, frame, write
 from app.theme.tokens import Theme
 
 SAMPLE = 22
@@ -101,12 +102,10 @@ class TablePainter:
         bar = QRectF(left, area.center().y() - high / 2, area.right() - left, high)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(self._theme.colour("border"))
-        painter.drawRoundedRect(bar, high / 2, high / 2)
+        frame(painter, bar, None, self._theme.colour("border"), radius=high / 2)
         if share > 0:
-            painter.setBrush(self._theme.colour("accent"))
-            painter.drawRoundedRect(bar.adjusted(0, 0, bar.width() * (share - 1), 0), high / 2, high / 2)
+            done = bar.adjusted(0, 0, bar.width() * (share - 1), 0)
+            frame(painter, done, None, self._theme.colour("accent"), radius=high / 2)
         painter.restore()
 
     def paint_lines(self, painter: QPainter, areas: Sequence[QRectF], *, chosen: bool) -> None:
@@ -118,18 +117,13 @@ class TablePainter:
             painter.drawLines([QLineF(area.topLeft(), area.topRight()) for area in areas])
 
     def paint_focus(self, painter: QPainter, area: QRectF) -> None:
-        painter.setPen(QPen(self._theme.colour("selection"), self._theme.ring_width))
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.drawRect(area.adjusted(1, 1, -1, -1))
+        frame(painter, area.adjusted(1, 1, -1, -1), self._theme.ring)
 
     def _paint_chip(self, painter: QPainter, area: QRectF, text: str) -> None:
-        painter.setFont(self._theme.font("digits", self._factor))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        metrics = painter.fontMetrics()
+        font = self._theme.font("digits", self._factor)
+        metrics = QFontMetrics(font)
         wide, high = metrics.horizontalAdvance(text) + 12 * self._factor, metrics.height() + 2
         box = QRectF(area.left(), area.center().y() - high / 2, min(wide, area.width()), high)
-        painter.setPen(QPen(self._theme.colour("border"), 1))
-        painter.setBrush(self._theme.colour("surface"))
-        painter.drawRoundedRect(box, high / 2, high / 2)
-        painter.setPen(self._theme.ink("muted"))
-        painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter), text)
+        frame(painter, box, QPen(self._theme.colour("border"), 1), self._theme.colour("surface"), radius=high / 2)
+        write(painter, box, text, font, self._theme.ink("muted"), CENTRE)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSplitter, QWidget
 
 from app.boxes import down
 from app.plotting.axis import Scale
@@ -18,7 +18,7 @@ from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
 from app.theme.labels import Label, allow, plain_tip
-from app.widgets.calm import choice_box
+from app.widgets.calm import choice_box, push_button
 from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -69,10 +69,8 @@ class HomeworkPanel(Panel):
         self.chart = BarChart(tr("Predictions of the class"))
         self.twin = TwinStack(self.chart, [PREDICTED.entry, RIGHT.entry])
         self.said = Label(EMPTY, wraps=True)
-        self.said.setTextFormat(Qt.TextFormat.PlainText)
-        self.choose, self.save = QPushButton(tr("Choose folder…")), QPushButton(tr("Save table…"))
-        self.choose.clicked.connect(self.folder_wanted)
-        self.save.clicked.connect(self.table_wanted)
+        self.choose = push_button(tr("Choose folder…"), pressed=self.folder_wanted)
+        self.save = push_button(tr("Save table…"), pressed=self.table_wanted)
         top = QHBoxLayout()
         top.addWidget(self.said, 1)
         for button in (self.choose, self.save):

@@ -115,6 +115,11 @@ class Theme:
     def ring_width(self) -> float:
         return 3.0 if self.bold else 2.0
 
+    @property
+    def ring(self) -> QPen:
+        """The pen of a ring around what has the keyboard focus or is selected."""
+        return QPen(self.colour("selection"), self.ring_width)
+
     def pen(self, meaning: str, width: float | None = None, line: Qt.PenStyle | None = None) -> QPen:
         """Return a cosmetic pen in the colour and line style of ``meaning``."""
         pen = QPen(self.colour(meaning), self.line_width if width is None else width)

@@ -53,7 +53,7 @@ class Cells:
         self._drop = (self.height - metrics.height()) / 2
         self._texts: dict[str, QStaticText] = {}
         self._quiet = QPen(theme.colour("muted"))
-        self._ring = QPen(theme.colour("selection"), theme.ring_width)
+        self._ring = theme.ring
         self._edges = {
             True: QPen(theme.colour("push_up"), 2, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap),
             False: QPen(theme.colour("push_down"), 2, Qt.PenStyle.DashLine, Qt.PenCapStyle.FlatCap),

@@ -11,9 +11,18 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TypeAlias
 
-from PySide6.QtCore import QObject, QPoint, QRect, QSignalBlocker, QSize, Qt
+from PySide6.QtCore import QObject, QPoint, QRect, QSignalBlocker, QSize, Qt, SignalInstance
 from PySide6.QtGui import QAccessible, QAccessibleInterface, QWheelEvent
-from PySide6.QtWidgets import QAccessibleWidget, QComboBox, QSlider, QStyle, QStyleOptionComboBox, QToolButton
+from PySide6.QtWidgets import (
+    QAccessibleWidget,
+    QComboBox,
+    QLineEdit,
+    QPushButton,
+    QSlider,
+    QStyle,
+    QStyleOptionComboBox,
+    QToolButton,
+)
 
 from app.theme.labels import plain_tip
 from grpo_core.config import About
@@ -124,6 +133,31 @@ def tool_button(text: str = "", *, name: str = "", tip: str = "", quiet: bool = 
     button.setToolTip(plain_tip(tip))
     button.setProperty("quiet", quiet)
     return button
+
+
+def push_button(
+    text: str = "",
+    tip: str = "",
+    pressed: Callable[..., object] | SignalInstance | None = None,
+    *,
+    primary: bool = False,
+) -> QPushButton:
+    """Return a button that calls or emits ``pressed``, in the colour of the main action if it is ``primary``."""
+    button = QPushButton(text)
+    button.setToolTip(plain_tip(tip))
+    button.setProperty("primary", primary)
+    if pressed is not None:
+        button.clicked.connect(pressed)
+    return button
+
+
+def text_field(name: str, text: str = "", *, placeholder: str = "", tip: str = "") -> QLineEdit:
+    """Return a field for a line of text with the accessible ``name``."""
+    field = QLineEdit(text)
+    field.setAccessibleName(name)
+    field.setPlaceholderText(placeholder)
+    field.setToolTip(plain_tip(tip))
+    return field
 
 
 def in_percent(position: int) -> str:

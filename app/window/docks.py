@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from PySide6.QtCore import QByteArray, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QMoveEvent, QPainter, QPaintEvent, QPalette, QPen, QShowEvent
+from PySide6.QtGui import QMoveEvent, QPaintEvent, QPalette, QPen, QShowEvent
 from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QToolButton, QWidget
 
 from app.boxes import across
 from app.theme.labels import Label, plain_tip
+from app.theme.painting import painter_of
 from app.widgets.panel import Panel, in_window
 from app.widgets.panel_spec import Area, PanelSpec
 from grpo_core.text import tr
@@ -31,8 +32,7 @@ class TitleButton(QToolButton):
         return QSize(side, side)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = painter_of(self)
         colour = self.palette().color(QPalette.ColorRole.WindowText)
         colour.setAlphaF(1.0 if self.underMouse() else 0.45)
         painter.setPen(QPen(colour, max(self.width() / 16, 1.1)))

@@ -13,7 +13,6 @@ from PySide6.QtGui import (
     QGuiApplication,
     QKeyEvent,
     QKeySequence,
-    QPainter,
     QPainterPath,
     QPaintEvent,
     QPen,
@@ -36,6 +35,7 @@ from app.boxes import across, down
 from app.messages.overlay import MessageOverlay
 from app.panels.explain import ExplainPanel
 from app.theme.labels import Label, plain_tip
+from app.theme.painting import painter_of
 from app.theme.tokens import RADIUS, Theme
 from app.widgets.panel import in_window
 from app.window.docks import Dock, SavedDocks, TitleButton
@@ -89,8 +89,7 @@ class ExplainSheet(QFrame):
         self._theme: Theme | None = None
         self._scale = 1.0
         self._anchor = QRect()
-        self.pin = QPushButton(tr("Keep as a panel"))
-        self.pin.setProperty("flat", True)
+        self.pin = QPushButton(tr("Keep as a panel"), flat=True)
         self.pin.setToolTip(plain_tip(tr("Shift+E: keep it as a panel next to the others.")))
         close = TitleButton(tr("Close (Esc)"))
         close.clicked.connect(self.left)
@@ -118,8 +117,7 @@ class ExplainSheet(QFrame):
     def paintEvent(self, event: QPaintEvent) -> None:
         if self._theme is None:
             return
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = painter_of(self)
         painter.setPen(QPen(self._theme.colour("text"), self._theme.ring_width * 0.7))
         painter.setBrush(self._theme.colour("ground"))
         painter.drawPath(self._outline())

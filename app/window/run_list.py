@@ -53,9 +53,8 @@ class RunList(CalmBox):
     """A combo box of runs. Descriptions are created when it is opened, because they change with every update."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(tr("Run", "noun"))
         self._runs: tuple[RunHandle, ...] = ()
-        self.setAccessibleName(tr("Run", "noun"))
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.setItemDelegate(_Line(self))
 

@@ -14,7 +14,7 @@ from app.panels.controls.restraints import Restrainable
 from app.plotting.numbers import in_bytes
 from app.theme.labels import Label, allow, plain_tip
 from app.training.controller import Controller
-from app.widgets.calm import CalmBox
+from app.widgets.calm import CalmBox, text_field
 from app.window.run_list import RunList
 from app.window.status import Status
 from app.workspace.player import Mode, Player
@@ -212,9 +212,8 @@ class Transport(QToolBar):
     def _add_seed(self, actions: Mapping[str, QAction]) -> tuple[QLineEdit, QToolButton]:
         """Return the field for the seed, and the button that starts a new run from it or from the next seed."""
         label = self._label(tr("Seed"))
-        field = QLineEdit()
-        field.setAccessibleName(tr("Seed of a new run"))
-        field.setToolTip(tr("Type another seed and press Return to begin a new run with it and the settings shown."))
+        tip = tr("Type another seed and press Return to begin a new run with it and the settings shown.")
+        field = text_field(tr("Seed of a new run"), tip=tip)
         field.setAlignment(Qt.AlignmentFlag.AlignRight)
         field.returnPressed.connect(self._on_seed)
         field.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QKeyEvent, QMouseEvent
-from PySide6.QtWidgets import QCheckBox, QComboBox, QMenu, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QMenu, QToolButton, QWidget
 
 from app.boxes import Wrap
 from app.experiments.computed_on import ComputedOnField
@@ -14,7 +15,7 @@ from app.experiments.race.picture import MEASURES
 from app.experiments.race.plan import LEVELS, RacePlan
 from app.jobs.computed_on import ComputedOn
 from app.theme.labels import plain_tip
-from app.widgets.calm import CalmBox
+from app.widgets.calm import CalmBox, push_button
 from grpo_core.config import PRESETS, Settings
 from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, MU, SIX, STEP_LENGTH
 from grpo_core.text import listed, plural, tr
@@ -160,7 +161,8 @@ class RaceChoices(QWidget):
     def __init__(self, table: QWidget, computed_on: ComputedOn) -> None:
         """Create the controls. ``table`` is the button that shows the picture as a table."""
         super().__init__()
-        self.race, self.setup = QPushButton(), QPushButton(tr("Set up"))
+        tip = tr("What is equal, how many seeds and updates, what the landscape pays, and every column")
+        self.race, self.setup = push_button(primary=True), push_button(tr("Set up"), tip)
         self.entries, self.peaks = PresetMenu(), QCheckBox(tr("Two peaks"))
         self.fairness = self._box(
             tr("What is equal"), [title for title, _ in FAIR.values()], [told for _, told in FAIR.values()]
@@ -205,10 +207,6 @@ class RaceChoices(QWidget):
     def _apply_style(self) -> None:
         self.setup.setCheckable(True)
         self.setup.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.setup.setToolTip(
-            plain_tip(tr("What is equal, how many seeds and updates, what the landscape pays, and every column"))
-        )
-        self.race.setProperty("primary", True)
         # a click does not take the focus, so that Space still starts the run
         self.race.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.peaks.setToolTip(plain_tip(PEAKS))
@@ -216,11 +214,8 @@ class RaceChoices(QWidget):
 
     @staticmethod
     def _box(name: str, texts: Sequence[str], tips: Sequence[str] = ()) -> QComboBox:
-        box = CalmBox(name)
+        box = CalmBox(name, ((text, None, tip) for text, tip in zip_longest(texts, tips, fillvalue="")))
         box.setToolTip(plain_tip(name))
-        box.addItems(list(texts))
-        for index, tip in enumerate(tips):
-            box.setItemData(index, plain_tip(tip), Qt.ItemDataRole.ToolTipRole)
         return box
 
     def plan(self, base: Settings) -> RacePlan:

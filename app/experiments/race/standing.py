@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QPushButton, QSpinBox, QWidget
+from PySide6.QtWidgets import QSpinBox, QWidget
 
 from app.boxes import across
 from app.experiments.race.results import COLUMNS
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import Label, allow, plain_tip
+from app.widgets.calm import push_button
 from grpo_core.text import listed, tr
 
 FIRST = 4
@@ -64,14 +65,12 @@ class RunRow(QWidget):
         )
         self.seed.setPrefix(tr("seed "))
         self.seed.setKeyboardTracking(False)
-        self.open = QPushButton(tr("Open this run"))
-        self.open.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.open.setToolTip(
-            tr(
-                "A new run with this seed: trained as long as the race, it repeats the race's run, bit for bit on the "
-                "same kind of processor (Return)"
-            )
+        tip = tr(
+            "A new run with this seed: trained as long as the race, it repeats the race's run, bit for bit on the same "
+            "kind of processor (Return)"
         )
+        self.open = push_button(tr("Open this run"), tip)
+        self.open.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         across((self.name, 1), self.seed, self.open, on=self, margins=(8, 4, 8, 2), spacing=8)
         self._fit()
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtGui import QFont, QResizeEvent
-from PySide6.QtWidgets import QLineEdit, QProgressBar, QPushButton, QWidget
+from PySide6.QtWidgets import QProgressBar, QPushButton, QWidget
 
 from app.boxes import Wrap, across, down, plain_scroll_area
 from app.experiments.computed_on import ComputedOnField, menu_button
@@ -17,7 +17,7 @@ from app.experiments.sweep.views import FINAL, FRONTIER, HEAT, NAMES, SIDE, TRAI
 from app.jobs.computed_on import ComputedOn
 from app.theme.labels import Label, allow, plain_tip
 from app.theme.tokens import Theme
-from app.widgets.calm import CalmSlider, choice_box, toggle
+from app.widgets.calm import CalmSlider, choice_box, push_button, text_field, toggle
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
@@ -122,20 +122,11 @@ class SweepChoices(QWidget):
         self.bar.setAccessibleName(tr("Progress of the sweep"))
         self.bar.setFixedWidth(60)
         self.sweep = QPushButton(tr("Sweep"))
-        self.over, self.across, self.seeds = (
-            choice_box(tr("Setting that is swept")),
-            choice_box(tr("Second setting")),
-            choice_box(tr("Seeds")),
-        )
-        self.over_values, self.across_values = (
-            entry(tr("Values of the setting")),
-            entry(tr("Values of the second setting")),
-        )
-        self.updates = entry(tr("Updates of each run"))
-        self.real = QPushButton(ADD)
-        self.real.setToolTip(
-            plain_tip(tr("Runs trained by TRL, from the folder that “grpo-lab sweep --trl” has written"))
-        )
+        self.over, self.across = choice_box(tr("Setting that is swept")), choice_box(tr("Second setting"))
+        self.seeds = choice_box(tr("Seeds"))
+        names = tr("Values of the setting"), tr("Values of the second setting"), tr("Updates of each run")
+        self.over_values, self.across_values, self.updates = (text_field(name, tip=name) for name in names)
+        self.real = push_button(ADD, tr("Runs trained by TRL, from the folder that “grpo-lab sweep --trl” has written"))
         inside_menu = QWidget()
         down(self.computed_on, self.real, on=inside_menu)
         self.more = menu_button(tr("Where it is computed, and real runs next to it"), inside_menu)
@@ -323,10 +314,3 @@ class SweepChoices(QWidget):
 def apply_style(widget: QWidget, font: QFont) -> None:
     for part in (widget, *widget.findChildren(QWidget)):
         part.setFont(font)
-
-
-def entry(title: str) -> QLineEdit:
-    made = QLineEdit()
-    made.setAccessibleName(title)
-    made.setToolTip(plain_tip(title))
-    return made

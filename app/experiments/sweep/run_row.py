@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QRect, QSignalBlocker, Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.boxes import across
 from app.experiments.sweep.choices import apply_style
 from app.theme.labels import allow, plain_tip
 from app.theme.painted_text import SourcedLabel
 from app.theme.tokens import Theme
-from app.widgets.calm import choice_box
+from app.widgets.calm import choice_box, push_button
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
 
@@ -35,21 +35,20 @@ class SweepRunRow(QWidget):
         self.says = SourcedLabel(name="muted", wraps=True)
         self.says.installEventFilter(self)
         self.says.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
-        self.known, self.back, self.now = map(QPushButton, LONG)
-        self.known.setToolTip(tr("Sweep settings for which theory gives the optimum: leave-one-out, no std, one pass"))
-        self.back.setToolTip(tr("Sweep the settings of the run that is shown again"))
-        self.now.setProperty("primary", True)
-        self.now.setToolTip(tr("Train it here at each value, with NumPy; each point appears as soon as it is known"))
-        self.queue = QPushButton(tr("Queue real runs"))
-        self.queue.setToolTip(tr("Train the language model at each of these values, one run after the other"))
+        known, back, now = LONG
+        tip = tr("Sweep settings for which theory gives the optimum: leave-one-out, no std, one pass")
+        self.known = push_button(known, tip)
+        self.back = push_button(back, tr("Sweep the settings of the run that is shown again"))
+        tip = tr("Train it here at each value, with NumPy; each point appears as soon as it is known")
+        self.now = push_button(now, tip, primary=True)
+        tip = tr("Train the language model at each of these values, one run after the other")
+        self.queue = push_button(tr("Queue real runs"), tip)
         self.seed = choice_box(tr("Seed of the run that opens"))
-        self.open = QPushButton(tr("Open this run"))
-        self.open.setToolTip(
-            tr(
-                "A new run with these settings and this seed; trained, it repeats the sweep's run, bit for bit on the "
-                "same kind of processor (Return)"
-            )
+        tip = tr(
+            "A new run with these settings and this seed; trained, it repeats the sweep's run, bit for bit on the same "
+            "kind of processor (Return)"
         )
+        self.open = push_button(tr("Open this run"), tip)
         self._runs: Ensemble | None = None
         self._look: tuple[Theme, float] | None = None
         row = across((self.says, 1), on=self, margins=(12, 0, 8, 4), spacing=8)

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt, Signal, Slot
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPen
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -52,7 +52,7 @@ class _Tinted(QStyledItemDelegate):
         if chosen:
             table = self.parent()
             assert isinstance(table, HeatTable)
-            painter.setPen(QPen(table.theme.colour("selection"), table.theme.ring_width))
+            painter.setPen(table.theme.ring)
             painter.drawRect(option.rect.adjusted(1, 1, -2, -2))
 
 

@@ -7,14 +7,14 @@ from collections.abc import Collection
 from typing import Any
 
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
 
 from app.boxes import across, down
 from app.help.hover import explain_on_hover
 from app.panels.controls.kinds import PARTS
 from app.theme.file_dialogs import file_to_open
 from app.theme.labels import Label, Paragraph
-from app.widgets.calm import CalmBox, CalmSlider, SliderScale, parsed, shown, tool_button
+from app.widgets.calm import CalmBox, CalmSlider, SliderScale, parsed, push_button, shown, toggle, tool_button
 from grpo_core.config import About, about, described
 from grpo_core.config.value_names import headed
 from grpo_core.errors import SettingsError
@@ -312,15 +312,12 @@ class FurtherSettings(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.sections: dict[Label, list[Row]] = {}
-        self.more = QToolButton()
-        self.more.setText(tr("More settings"))
-        self.more.setCheckable(True)
+        self.more = toggle(tr("More settings"), "")
         self.more.setArrowType(Qt.ArrowType.RightArrow)
         self.more.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.more.toggled.connect(self._on_more)
         self.source = Paragraph(name="muted", margin=0)
-        self.rest = QPushButton()
-        self.rest.setToolTip(tr("Show every setting and command. View, Show everything takes them back."))
+        self.rest = push_button(tip=tr("Show every setting and command. View, Show everything takes them back."))
         self._rows = QWidget()
         self._column = down(spacing=12)
         down(self.source, self._column, self.rest, on=self._rows, margins=0, spacing=12)

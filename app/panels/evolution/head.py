@@ -114,7 +114,7 @@ class RightDial(Sourced, QWidget):
             write(painter, place, line, font, theme.colour("muted"), CENTRE)
         if self.hasFocus():
             ring = QRectF(self.rect()).adjusted(1, 1, -1, -1)
-            frame(painter, ring, QPen(theme.colour("selection"), theme.ring_width), radius=4)
+            frame(painter, ring, theme.ring, radius=4)
 
     @property
     def lines(self) -> tuple[str, ...]:

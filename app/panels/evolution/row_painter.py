@@ -227,7 +227,7 @@ class RowPainter:
             painter.fillRect(band, theme.colour("surface"))
             painter.fillRect(QRectF(4, band.top(), 3, band.height()), theme.colour("selection"))
             if self._focused:
-                frame(painter, band, QPen(theme.colour("selection"), theme.ring_width))
+                frame(painter, band, theme.ring)
         painter.setPen(QPen(theme.colour("border"), 1))
         painter.drawLine(QPointF(place.prompt[0], row.bottom()), QPointF(place.width - place.prompt[0], row.bottom()))
         strong = QFont(self._mono)

@@ -21,7 +21,8 @@ from app.plotting.numbers import shown
 from app.resources import icon
 from app.theme.labels import plain_tip
 from app.theme.painting import WRAPPED, frame, painter_of, write
-from app.theme.tokens import LIGHT, RADIUS, Theme
+from app.theme.styled import Styled
+from app.theme.tokens import RADIUS
 from app.widgets.panel_spec import Door
 from grpo_core.errors import RunFileError
 from grpo_core.runs import library
@@ -88,16 +89,20 @@ LARGE = 1.35
 """Factor by which the font size of the title is multiplied."""
 
 
-def _framed(button: QAbstractButton, theme: Theme, scale: float) -> QPainter:
-    """Return a painter of ``button``, whose frame is wider under the pointer and with the keyboard focus."""
-    painter, marked = painter_of(button), button.hasFocus() or button.underMouse()
-    pen = QPen(theme.colour("selection" if marked else "border"), theme.ring_width if marked else 1.0)
-    inside = QRectF(button.rect()).adjusted(1, 1, -1, -1)
-    frame(painter, inside, pen, theme.colour("surface"), radius=RADIUS * scale)
-    return painter
+class _Framed(Styled, QAbstractButton):
+    """A button with a ring if it has the keyboard focus, and another ground under the pointer."""
+
+    def _framed(self) -> QPainter:
+        """Return a painter of this button that has painted the frame."""
+        painter, theme = painter_of(self), self.theme
+        pen = theme.ring if self.hasFocus() else QPen(theme.colour("border"), 1.0)
+        inside = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+        ground = theme.faint("text", 0.07) if self.underMouse() else theme.colour("surface")
+        frame(painter, inside, pen, ground, radius=RADIUS * self.factor)
+        return painter
 
 
-class DoorButton(QAbstractButton):
+class DoorButton(_Framed):
     """The button of one door. Enter and Space open it, and the left and right arrow keys move to its neighbours."""
 
     def __init__(self, door: Door, parent: QWidget | None = None) -> None:
@@ -110,22 +115,21 @@ class DoorButton(QAbstractButton):
         self.setAccessibleName(door.title)
         self.setAccessibleDescription(door.sentence)
         self.setToolTip(plain_tip(door.sentence))
-        self._theme, self._scale = LIGHT, 1.0
+        self._fit()
 
-    def set_look(self, theme: Theme, scale: float) -> None:
-        self._theme, self._scale = theme, scale
+    def _apply_style(self) -> None:
         self._fit()
         self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(round(110 * self._scale), self.minimumHeight())
+        return QSize(round(110 * self.factor), self.minimumHeight())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
 
     def _fit(self) -> None:
-        pad, theme, scale = DOOR_PAD * self._scale, self._theme, self._scale
+        pad, theme, scale = DOOR_PAD * self.factor, self.theme, self.factor
         title = QFontMetrics(theme.font("strong", LARGE * scale)).height()
         wide = round(self.width() - 2 * pad)
         text = QFontMetrics(theme.font("body", scale)).boundingRect(0, 0, wide, 10_000, WRAPPED, self.door.sentence)
@@ -141,7 +145,7 @@ class DoorButton(QAbstractButton):
                 super().keyPressEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, theme, scale = _framed(self, self._theme, self._scale), self._theme, self._scale
+        painter, theme, scale = self._framed(), self.theme, self.factor
         pad, side = DOOR_PAD * scale, round(PICTURE * scale)
         box = QRectF(self.rect()).adjusted(pad, pad, -pad, -pad)
         picture = icon(self.door.icon, theme.colour("push_up").name()).pixmap(
@@ -159,7 +163,7 @@ WIDE, CURVE, PAD = 168, 56, 8
 TITLE_LINES = 2
 
 
-class RunCard(QAbstractButton):
+class RunCard(_Framed):
     """The card of one run. A click opens the run."""
 
     def __init__(self, preview: Preview, parent: QWidget | None = None) -> None:
@@ -168,7 +172,6 @@ class RunCard(QAbstractButton):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self._theme, self._scale = LIGHT, 1.0
         self.setText(preview.title)
         self.setAccessibleName(tr("Open {title}, {detail}").format(title=preview.title, detail=self.detail))
         self.setToolTip(plain_tip(f"{preview.title}\n{preview.path.name}"))
@@ -182,18 +185,13 @@ class RunCard(QAbstractButton):
             "{steps:,} update · reward {last}", "{steps:,} updates · reward {last}", self.preview.steps
         ).format(steps=self.preview.steps, last=last)
 
-    def set_look(self, theme: Theme, scale: float) -> None:
-        self._theme, self._scale = theme, scale
-        self.updateGeometry()
-        self.update()
-
     def sizeHint(self) -> QSize:
         lines = ("section",) * TITLE_LINES + ("small",)
-        words = sum(QFontMetricsF(self._theme.font(role, self._scale)).height() for role in lines)
-        return QSize(round(WIDE * self._scale), round((CURVE + 3 * PAD) * self._scale + words))
+        words = sum(QFontMetricsF(self.theme.font(role, self.factor)).height() for role in lines)
+        return QSize(round(WIDE * self.factor), round((CURVE + 3 * PAD) * self.factor + words))
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, theme, scale = _framed(self, self._theme, self._scale), self._theme, self._scale
+        painter, theme, scale = self._framed(), self.theme, self.factor
         pad = PAD * scale
         curve = QRectF(1 + pad, 1 + pad, self.width() - 2 - 2 * pad, CURVE * scale)
         painter.setPen(theme.pen("reward", 1.6 * scale, Qt.PenStyle.SolidLine))

@@ -13,6 +13,7 @@ from app.boxes import Wrap, across, down, plain_scroll_area
 from app.jobs.runner import Runner
 from app.panels.home.buttons import DoorButton, Previews, RunCard, previews
 from app.theme.labels import Label
+from app.widgets.calm import push_button
 from app.widgets.panel import Panel
 from app.widgets.panel_spec import Door
 from app.workspace.view import View
@@ -111,8 +112,7 @@ class HomePanel(RunsPanel):
             one.show()  # at once, because a widget that is not shown cannot take the keyboard focus
             self.doors.append(one)
         for text, run in steps:
-            button = QPushButton(text)
-            button.clicked.connect(run)
+            button = push_button(text, pressed=run)
             self._begin_row.addWidget(button)
             self.begin.append(button)
 

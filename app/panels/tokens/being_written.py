@@ -190,7 +190,7 @@ class BeingWritten(QWidget):
                 self._paint_line(painter, theme, place)
         if self.hasFocus():
             ring = QRectF(self.rect()).adjusted(1, 1, -1, -1)
-            frame(painter, ring, QPen(theme.colour("selection"), theme.ring_width))
+            frame(painter, ring, theme.ring)
 
     @property
     def bars(self) -> list[QRectF]:

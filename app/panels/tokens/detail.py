@@ -207,15 +207,15 @@ class TokenDetail(QWidget):
         if self._view is None:
             return
         theme, scale = self._view.theme, self._view.scale
-        painter = painter_of(self)
-        painter.setFont(theme.font("section", scale))
+        painter, section, muted = painter_of(self), theme.font("section", scale), theme.colour("muted")
         line = row_height(theme, scale)
         width = self.width() - 2 * MARGIN
-        y = self._heading(painter, theme, self._title, 8.0, line)
+        write(painter, QRectF(MARGIN, 8.0, width, line), self._title, section, muted, elided=True)
+        y = 8.0 + line
         if self._caption:
             high = self._caption_height(theme, scale)
-            flags = Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextWordWrap
-            painter.drawText(QRectF(MARGIN, y, width, high), flags, self._caption)
+            flags = int(Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextWordWrap)
+            write(painter, QRectF(MARGIN, y, width, high), self._caption, section, muted, flags)
             y += high
         rows, line = self._paged(self.height() - y - 12)
         self._places, self._turn = {}, QRectF()
@@ -223,9 +223,9 @@ class TokenDetail(QWidget):
         for row in rows:
             place = QRectF(MARGIN, y, width, line)
             if row == likeliest:
-                painter.setFont(theme.font("section", scale))
                 y += 8 if row > rows[0] else 0
-                self._heading(painter, theme, tr("Where its push comes from"), y, line)
+                place.moveTop(y)
+                write(painter, place, tr("Where its push comes from"), section, muted, elided=True)
             elif row < likeliest:
                 painter.setFont(theme.font("body", scale))
                 self._paint_alternative(painter, theme, place, self._alternatives[row])
@@ -240,7 +240,7 @@ class TokenDetail(QWidget):
             self._next = 0 if after == count else after - (after > likeliest)
             rest = plural("{count} more row ▸", "{count} more rows ▸", count - after).format(count=count - after)
             text = tr("◂ The first rows") if after == count else rest
-            write(painter, self._turn, text, theme.font("section", scale), theme.ink("policy"))
+            write(painter, self._turn, text, section, theme.ink("policy"))
 
     def _paint_term(self, painter: QPainter, theme: Theme, place: QRectF, term: Line) -> None:
         name, value, colour, _ = term
@@ -256,11 +256,6 @@ class TokenDetail(QWidget):
         if self.hasFocus() and index == self.current:
             frame(painter, place.adjusted(-4, 1, 4, -1), QPen(theme.colour("selection"), 2), radius=4)
 
-    def _heading(self, painter: QPainter, theme: Theme, text: str, y: float, line: float) -> float:
-        place = QRectF(MARGIN, y, self.width() - 2 * MARGIN, line)
-        write(painter, place, text, painter.font(), theme.colour("muted"), elided=True)
-        return y + line
-
     def _paint_alternative(self, painter: QPainter, theme: Theme, place: QRectF, item: Alternative) -> None:
         """Paint the probability after the update, below it that before it, and the reference as a line across."""
         before, after = item.before, item.after
@@ -269,11 +264,11 @@ class TokenDetail(QWidget):
         widest = max(metrics.horizontalAdvance(f"{each.word} ●") for each in self._alternatives)
         least, most = 3.0 * metrics.horizontalAdvance("0"), place.width() - space - 32
         label = QRectF(place.left(), place.top(), max(least, min(widest, most)), place.height())
-        painter.setPen(theme.colour("text"))
+        font, ink = painter.font(), theme.colour("text")
         beside = metrics.horizontalAdvance(" ●") if item.taken else 0
         word = metrics.elidedText(item.word, Qt.TextElideMode.ElideRight, round(label.width() - beside))
-        painter.drawText(label, Qt.AlignmentFlag.AlignVCenter, f"{word} ●" if item.taken else word)
-        painter.drawText(place, RIGHT, f"{shown(before)} → {shown(after)}")
+        write(painter, label, f"{word} ●" if item.taken else word, font, ink)
+        write(painter, place, f"{shown(before)} → {shown(after)}", font, ink, RIGHT)
         bar = QRectF(label.right() + 4, place.top(), max(place.width() - label.width() - space - 8, 20), place.height())
         now = QRectF(bar.left(), bar.top() + bar.height() * 0.22, bar.width() * after, bar.height() * 0.3)
         frame(painter, now, None, theme.colour("policy"))

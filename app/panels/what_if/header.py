@@ -8,14 +8,14 @@ from typing import Any
 
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.boxes import Wrap, down, plain_scroll_area
 from app.panels.controls.rows import Row, row_for
 from app.panels.what_if.question import AS_IT_RAN
 from app.theme.labels import Label, plain_tip, wrapped_tip
 from app.token_grid.tints import TINTS
-from app.widgets.calm import CalmBox, choice_box, shown, toggle
+from app.widgets.calm import CalmBox, choice_box, push_button, shown, toggle
 from grpo_core.config import PRESETS, Settings
 from grpo_core.config.settings import described_at
 from grpo_core.errors import SettingsError
@@ -62,8 +62,7 @@ class WhatIfHeader(QWidget):
         self.settings = toggle(tr("Settings"), tr("Change settings on top of the preset."))
         self.settings.setAccessibleName(tr("Change settings on top of the preset"))
         self.settings.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.ask = QPushButton(tr("Ask the model"))
-        self.ask.setToolTip(plain_tip(ASK_TIP))
+        self.ask = push_button(tr("Ask the model"), ASK_TIP)
         self.ask.setAccessibleDescription(ASK_TIP)
         self._label = Label(tr("What if"), name="muted")
         self._others = (self.settings, self.passes, self.shows, self.tint, self.ask)

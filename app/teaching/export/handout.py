@@ -23,6 +23,7 @@ from app.plotting.ranges import ticks
 from app.teaching.lessons.prediction import Placed, lesson_of, result_text
 from app.teaching.lessons.readable import readable
 from app.teaching.lessons.speaker_notes import plan_of, teaching_of
+from app.theme.painting import WRAPPED
 from app.theme.tokens import Theme
 from grpo_core.assignments import train_command
 from grpo_core.config import described_at
@@ -197,7 +198,6 @@ DPI, FINER = 96, 4
 MARGIN_MM = 18.0
 GAP, LINE = 10.0, 26.0
 """Pixels between two blocks, and between two ruled lines."""
-WRAP = int(Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
 
 
 def _look() -> Theme:
@@ -228,12 +228,12 @@ class Text:
 
     def height(self, width: float) -> float:
         """Return the height in pixels at this width."""
-        return QFontMetricsF(self._font).boundingRect(QRectF(0, 0, width, 1e6), WRAP, self.text).height()
+        return QFontMetricsF(self._font).boundingRect(QRectF(0, 0, width, 1e6), WRAPPED, self.text).height()
 
     def draw(self, painter: QPainter, area: QRectF) -> None:
         """Draw the block from the top of ``area``."""
         painter.setFont(self._font)
-        painter.drawText(area, WRAP, self.text)
+        painter.drawText(area, WRAPPED, self.text)
 
     @property
     def _font(self) -> QFont:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QDialog, QPlainTextEdit, QProgressBar, QPushButton, QWidget
+from PySide6.QtWidgets import QDialog, QPlainTextEdit, QProgressBar, QWidget
 
 from app.boxes import across, down
 from app.export.process import exporting
 from app.jobs.runner import CANCELLED, Runner
 from app.teaching.export.lesson_check import SEEDS
 from app.theme.labels import Label
+from app.widgets.calm import push_button
 from grpo_core.teaching.lessons import Lesson
 from grpo_core.text import plural, tr
 
@@ -37,8 +38,7 @@ class RehearsalWindow(QDialog):
         self.bar.setAccessibleName(tr("Steps rehearsed"))
         self.report.setReadOnly(True)
         self.report.setAccessibleName(tr("Findings"))
-        self.end = QPushButton(tr("Cancel"))
-        self.end.clicked.connect(self._on_end)
+        self.end = push_button(tr("Cancel"), pressed=self._on_end)
         row = across((self.bar, 1), self.end)
         down(self.status, (self.report, 1), row, on=self)
         self.runner = Runner(self, self._on_arrived, self._on_ended)

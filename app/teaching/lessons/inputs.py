@@ -15,14 +15,16 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.plotting.ranges import ticks
 from app.teaching.lessons.readable import readable
-from app.theme.tokens import LIGHT, RADIUS, Theme
+from app.theme.painting import CENTRE, RIGHT, frame, painter_of, write
+from app.theme.styled import Styled
+from app.theme.tokens import RADIUS, Theme
 from grpo_core.teaching.lessons import Choice
 from grpo_core.text import tr
 
 Key = Qt.Key
 
 
-class Input(QWidget):
+class Input(Styled, QWidget):
     """Base class of all prediction inputs.
 
     Attributes:
@@ -40,8 +42,7 @@ class Input(QWidget):
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        self.theme: Theme = LIGHT
-        self.factor = 1.0
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
         self.open = True
         self.guess: float | None = None
         self.value: float | None = None
@@ -51,10 +52,8 @@ class Input(QWidget):
         self.setCursor(Qt.CursorShape.PointingHandCursor)
 
     def set_look(self, theme: Theme, scale: float) -> None:
-        self.theme, self.factor = theme, scale
+        super().set_look(theme, scale)
         self.setFont(theme.font("body", scale * 1.15))
-        self.updateGeometry()
-        self.update()
 
     def close_with(self, guess: float | None, value: float | None) -> None:
         """Show a placed guess, None if the question was skipped, and the run's answer. Accept no further input."""
@@ -108,9 +107,7 @@ class Input(QWidget):
     def ring(self, painter: QPainter) -> None:
         """Paint the focus frame if this widget has the keyboard focus."""
         if self.hasFocus() and self.open:
-            painter.setPen(QPen(self.theme.colour("selection"), self.theme.ring_width))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), RADIUS, RADIUS)
+            frame(painter, QRectF(self.rect()).adjusted(1, 1, -1, -1), self.theme.ring, radius=RADIUS)
 
 
 class Options(Input):
@@ -150,34 +147,23 @@ class Options(Input):
         return QSize(self.line * 4, self.sizeHint().height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, theme = QPainter(self), self.theme
-        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter, theme = painter_of(self), self.theme
         for place, option in enumerate(self._options):
             row = QRectF(4, 4 + place * self.line, self.width() - 8, self.line).adjusted(1, 1, -1, -1)
             chosen, right = place == self._chosen, self.value is not None and self.value in option
             if chosen or right:
-                painter.setPen(
-                    QPen(
-                        theme.colour("entropy" if right else "muted"),
-                        theme.ring_width / 1.5,
-                        Qt.PenStyle.SolidLine if right else Qt.PenStyle.DashLine,
-                    )
-                )
-                painter.setBrush(theme.faint("text", 0.05))
-                painter.drawRoundedRect(row, RADIUS, RADIUS)
-            painter.setFont(theme.font("strong" if chosen or right else "body", self.factor * 1.15))
-            painter.setPen(theme.colour("text") if self.value is None or right or chosen else theme.ink("muted"))
+                line = Qt.PenStyle.SolidLine if right else Qt.PenStyle.DashLine
+                pen = QPen(theme.colour("entropy" if right else "muted"), theme.ring_width / 1.5, line)
+                frame(painter, row, pen, theme.faint("text", 0.05), RADIUS)
+            font = theme.font("strong" if chosen or right else "body", self.factor * 1.15)
+            ink = theme.colour("text") if self.value is None or right or chosen else theme.ink("muted")
             inside = row.adjusted(self.line * 0.9, 0, -self.line * 0.2, 0)
-            elided = painter.fontMetrics().elidedText(option.text, Qt.TextElideMode.ElideRight, round(inside.width()))
-            painter.drawText(inside, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, elided)
-            painter.setFont(theme.font("digits", self.factor))
-            painter.setPen(theme.ink("muted"))
+            write(painter, inside, option.text, font, ink, elided=True)
+            small, muted = theme.font("digits", self.factor), theme.ink("muted")
             number = QRectF(row.left(), row.top(), self.line * 0.9, row.height())
-            painter.drawText(number, Qt.AlignmentFlag.AlignCenter, str(place + 1))
+            write(painter, number, str(place + 1), small, muted, CENTRE)
             if self.value is not None and (right or chosen):
-                verdict = _who(right=right, chosen=chosen)
-                painter.drawText(inside, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, verdict)
+                write(painter, inside, _who(right=right, chosen=chosen), small, muted, RIGHT)
         self.ring(painter)
 
     def wants(self, press: QKeyEvent) -> bool:
@@ -258,18 +244,17 @@ class Value(Input):
         return low + (high - low) * share
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, theme = QPainter(self), self.theme
-        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter, theme = painter_of(self), self.theme
         self._paint_scale(painter)
         if self.value is not None and not math.isnan(self.value):
             self._paint_mark(painter, self.value, tr("this run"), below=False)
         if self.guess is not None:
             self._paint_mark(painter, self.guess, tr("you") if self.value is not None else "", below=True)
         elif self.open and self.hint:
-            painter.setPen(theme.ink("muted"))
-            painter.setFont(theme.font("digits", self.factor))
-            painter.drawText(self.rect().adjusted(0, 2, -8, 0), Qt.AlignmentFlag.AlignRight, tr("drag, ▲ ▼, or type"))
+            place, right = QRectF(self.rect()).adjusted(0, 2, -8, 0), int(Qt.AlignmentFlag.AlignRight)
+            write(
+                painter, place, tr("drag, ▲ ▼, or type"), theme.font("digits", self.factor), theme.ink("muted"), right
+            )
         self.ring(painter)
 
     def _paint_scale(self, painter: QPainter) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPen, QResizeEvent
+from PySide6.QtGui import QFont, QFontMetrics, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QListWidget,
     QListWidgetItem,
@@ -19,12 +19,12 @@ from PySide6.QtWidgets import (
 from app.teaching.lessons.catalogue import Broken
 from app.teaching.lessons.progress import LessonProgress, Reached
 from app.theme.labels import plain_tip
+from app.theme.painting import TOP, WRAPPED, frame, write
 from app.theme.tokens import LIGHT, RADIUS, Theme
 from grpo_core.teaching.lessons import Lesson
 from grpo_core.text import as_sentence, tr
 
 SELECTED, FOCUSED = QStyle.StateFlag.State_Selected.value, QStyle.StateFlag.State_HasFocus.value
-WRAP = int(Qt.TextFlag.TextWordWrap) | int(Qt.AlignmentFlag.AlignLeft) | int(Qt.AlignmentFlag.AlignTop)
 
 
 @dataclass(frozen=True)
@@ -203,23 +203,18 @@ class _Entry(QStyledItemDelegate):
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if state & SELECTED:
-            painter.setPen(QPen(theme.colour("selection"), theme.ring_width) if state & FOCUSED else Qt.PenStyle.NoPen)
-            painter.setBrush(theme.faint("text", 0.05))
-            painter.drawRoundedRect(area.adjusted(2, 1, -2, -1), RADIUS, RADIUS)
-        bad = line.broken
+            ring = theme.ring if state & FOCUSED else None
+            frame(painter, area.adjusted(2, 1, -2, -1), ring, theme.faint("text", 0.05), RADIUS)
         left, wide = area.left() + 46 * factor, self._text_width(view, round(area.width()))
-        painter.setFont(theme.font("number", factor))
-        painter.setPen(theme.ink("push_down" if bad else "muted"))
-        painter.drawText(QRectF(area.left(), area.top() + pad * 0.7, 40 * factor, 40 * factor), _MIDDLE, line.number)
+        number, muted = theme.font("number", factor), theme.ink("push_down" if line.broken else "muted")
+        place = QRectF(area.left(), area.top() + pad * 0.7, 40 * factor, 40 * factor)
+        write(painter, place, line.number, number, muted, TOP)
         title, body = theme.font("strong", factor * 1.15), theme.font("body", factor)
         high = _height(title, line.title, wide)
-        painter.setFont(title)
-        painter.setPen(theme.colour("text"))
-        painter.drawText(QRectF(left, area.top() + pad, wide, high + 4), WRAP, line.title)
-        painter.setFont(body)
-        painter.setPen(theme.ink("push_down" if bad else "muted"))
-        below = self._below(view, line, round(area.width()))
-        painter.drawText(QRectF(left, area.top() + pad + high + 2, wide, area.height()), WRAP, below)
+        place = QRectF(left, area.top() + pad, wide, high + 4)
+        write(painter, place, line.title, title, theme.colour("text"), WRAPPED)
+        place = QRectF(left, area.top() + pad + high + 2, wide, area.height())
+        write(painter, place, self._below(view, line, round(area.width())), body, muted, WRAPPED)
         aside = self._aside(view, round(area.width()))
         if aside and line.progress:
             self._paint_progress(painter, line, QRectF(area.right() - aside, area.top() + pad, aside - pad, 0), view)
@@ -227,24 +222,18 @@ class _Entry(QStyledItemDelegate):
 
     def _paint_progress(self, painter: QPainter, line: Line, at: QRectF, view: LessonList) -> None:
         theme, factor = view.theme, view.factor
-        painter.setFont(theme.font("small", factor))
-        painter.setPen(theme.ink("muted"))
-        right, row = int(Qt.AlignmentFlag.AlignRight), painter.fontMetrics().height()
+        font, muted, right = theme.font("small", factor), theme.ink("muted"), int(Qt.AlignmentFlag.AlignRight)
+        row = QFontMetrics(font).height()
         at.setHeight(row)
-        painter.drawText(at, right, line.length)
+        write(painter, at, line.length, font, muted, right)
         at.translate(0, row * 1.1)
-        painter.drawText(at, right, line.progress)
+        write(painter, at, line.progress, font, muted, right)
         top = at.top() + row * 1.25
         track = QRectF(at.right() - 80 * factor, top, 80 * factor, 4 * factor)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(theme.colour("border"))
-        painter.drawRoundedRect(track, 2, 2)
-        painter.setBrush(theme.colour("accent"))
-        painter.drawRoundedRect(QRectF(track.left(), track.top(), track.width() * line.share, track.height()), 2, 2)
-
-
-_MIDDLE = int(Qt.AlignmentFlag.AlignHCenter) | int(Qt.AlignmentFlag.AlignTop)
+        frame(painter, track, None, theme.colour("border"), radius=2)
+        track.setWidth(track.width() * line.share)
+        frame(painter, track, None, theme.colour("accent"), radius=2)
 
 
 def _height(font: QFont, text: str, wide: float) -> int:
-    return QFontMetrics(font).boundingRect(0, 0, round(wide), 10_000, WRAP, text).height() if text else 0
+    return QFontMetrics(font).boundingRect(0, 0, round(wide), 10_000, WRAPPED, text).height() if text else 0

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QCursor
-from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolButton, QToolTip, QWidget
+from PySide6.QtWidgets import QPushButton, QSizePolicy, QToolTip, QWidget
 
 from app.boxes import across, down, turn
 from app.formula.formula_label import FormulaLabel
@@ -17,8 +17,9 @@ from app.panels.controls.rows import Row, row_for
 from app.teaching.lessons.player import LessonPlayer, Section
 from app.teaching.lessons.prediction import Placed
 from app.teaching.lessons.speaker_notes import analogy_of
-from app.theme.labels import Label, RichLabel, allow, plain_tip, rich_tip
+from app.theme.labels import Label, RichLabel, allow, rich_tip
 from app.theme.tokens import Theme
+from app.widgets.calm import push_button, tool_button
 from app.workspace.view import View
 from grpo_core.config import Settings, described_at
 from grpo_core.errors import SettingsError
@@ -35,19 +36,16 @@ class LessonBar(QWidget):
     def __init__(self, lesson_player: LessonPlayer, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._lesson_player = lesson_player
-        self.back, self.next = QPushButton(tr("‹ Back")), QPushButton(tr("Next ›"))
-        self.open, self.leave = QPushButton(tr("Open in the full app")), QPushButton(tr("Leave"))
+        tip = tr("Continue this run with all panels and all settings.")
+        self.open = push_button(tr("Open in the full app"), tip, lesson_player.keep)
+        tip = tr("Back to your own run, as you left it (Esc).")
+        self.leave = push_button(tr("Leave"), tip, lesson_player.leave)
+        self.back = push_button(tr("‹ Back"), tr("The previous step (Left)."), lesson_player.back)
+        self.next = push_button(tr("Next ›"), tr("The next step (Right, Space)."), lesson_player.next)
         self.note = Label(name="muted", wraps=True)
         self.note.setMinimumWidth(1)  # shrinks to leave space for the buttons
-        for button, tip, pressed in (
-            (self.back, tr("The previous step (Left)."), lesson_player.back),
-            (self.next, tr("The next step (Right, Space)."), lesson_player.next),
-            (self.open, tr("Continue this run with all panels and all settings."), lesson_player.keep),
-            (self.leave, tr("Back to your own run, as you left it (Esc)."), lesson_player.leave),
-        ):
-            button.setToolTip(plain_tip(tip))
+        for button in (self.back, self.next, self.open, self.leave):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-            button.clicked.connect(pressed)
         row = across(self.back, self.next, (self.note, 1), None, on=self, margins=0, spacing=8)
         for button in (self.open, self.leave):
             button.setProperty("flat", True)
@@ -77,9 +75,7 @@ class LessonBar(QWidget):
             else ""
         )
         warning = PREDICT_FIRST if lesson_player.section is Section.WARNING else ""
-        note = lesson_player.problem or warning or run_progress or picture_progress
-        self.note.setText(note)
-        self.note.setVisible(bool(note))
+        self.note.tell(lesson_player.problem or warning or run_progress or picture_progress)
         parts = (self.back, self.next, self.note, self.open, self.leave)
         self.setVisible(any(not part.isHidden() for part in parts))  # an empty line would take space from the picture
 
@@ -90,9 +86,8 @@ MOST = 3
 
 def homework_button() -> QPushButton:
     """Return the button that saves the predictions of this session as homework."""
-    button = QPushButton(tr("Save my homework…"))
-    button.setToolTip(tr("Predictions, numbers and your conclusion as one small file for your teacher."))
-    return button
+    tip = tr("Predictions, numbers and your conclusion as one small file for your teacher.")
+    return push_button(tr("Save my homework…"), tip)
 
 
 class Ending(QWidget):
@@ -108,13 +103,11 @@ class Ending(QWidget):
         super().__init__(parent)
         self._following = ""
         self.result, self.analogy, self.missed = Label(wraps=True), Label(wraps=True), Label(wraps=True)
-        self.following, self.all = QPushButton(), QPushButton(tr("All lessons"))
-        self.free = QPushButton(tr("Go on with this run"))
+        self.following = push_button(pressed=self._on_following, primary=True)
+        self.all = push_button(tr("All lessons"), pressed=self._on_all)
+        tip = tr("The lesson's run in the full program, with all panels and all settings (O).")
+        self.free = push_button(tr("Go on with this run"), tip)
         self.homework = homework_button()
-        self.following.setProperty("primary", True)
-        self.free.setToolTip(tr("The lesson's run in the full program, with all panels and all settings (O)."))
-        self.following.clicked.connect(self._on_following)
-        self.all.clicked.connect(self._on_all)
         row = across(self.homework, self.all, self.free, None)
         down(self.result, self.analogy, self.missed, self.following, row, on=self, margins=0, spacing=12)
         for button in (self.following, self.homework, self.all, self.free):
@@ -128,8 +121,7 @@ class Ending(QWidget):
         self.result.setFont(theme.font("number", scale))
         for label in (self.analogy, self.missed):
             label.setFont(theme.font("body", scale * 1.15))
-        self.analogy.setText(analogy_of(lesson))
-        self.analogy.setVisible(bool(self.analogy.text()))
+        self.analogy.tell(analogy_of(lesson))
         self.result.setText(result_of(lesson, placed))
         self.homework.setVisible(bool(placed))
         missed = [
@@ -137,9 +129,8 @@ class Ending(QWidget):
             for place, predict in lesson.questions.items()
             if place in placed and not placed[place].right
         ]
-        self.missed.setVisible(bool(missed))
-        if missed:
-            self.missed.setText(tr("Look at these once more (Left goes back):") + "\n\n" + "\n\n".join(missed[:MOST]))
+        heading = tr("Look at these once more (Left goes back):")
+        self.missed.tell("\n\n".join((heading, *missed[:MOST])) if missed else "")
         self._following = "" if following is None else following.id
         self.following.setVisible(following is not None)
         if following is not None:
@@ -187,9 +178,7 @@ class Knobs(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.rows: dict[str, Row] = {}
-        self.back = QToolButton()
-        self.back.setText(tr("Reset"))
-        self.back.setToolTip(tr("Reset everything to the values of this step."))
+        self.back = tool_button(tr("Reset"), tip=tr("Reset everything to the values of this step."), quiet=False)
         self.back.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._row = across(self.back, on=self, margins=0, spacing=16)
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.boxes import across, down
 from app.teaching.lessons.inputs import Options, Value
 from app.teaching.lessons.readable import number_text, readable
 from app.theme.labels import Label, allow
 from app.theme.tokens import Theme
+from app.widgets.calm import push_button
 from grpo_core.teaching.lessons import Prediction, as_told, spoken
 from grpo_core.text import tr
 
@@ -116,11 +117,9 @@ class PredictionBox(QWidget):
         self.ask, self.result, self.sentence = Label(), Label(), Label()
         for label in (self.ask, self.name, self.result, self.sentence):
             label.setWordWrap(True)
-        self.place, self.skip = QPushButton(tr("Place prediction")), QPushButton(tr("Skip"))
-        self.place.setProperty("primary", True)
-        self.place.setToolTip(tr("Place the prediction (Return); then the run answers."))
-        self.skip.setToolTip(tr("Skip the question (S); it is shown as skipped."))
-        self.place.clicked.connect(self._on_place)
+        tip = tr("Place the prediction (Return); then the run answers.")
+        self.place = push_button(tr("Place prediction"), tip, self._on_place, primary=True)
+        self.skip = push_button(tr("Skip"), tr("Skip the question (S); it is shown as skipped."))
         for button in (self.place, self.skip):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         row = across(self.place, self.skip, None)
@@ -155,12 +154,10 @@ class PredictionBox(QWidget):
             return
         self.input.close_with(placed.guess, placed.value)
         alone = bool(self.number.text())
-        self.result.setText(
+        self.result.tell(
             guess_text(prediction, placed) if alone else verdict(prediction, placed, for_class=bool(self._stage))
         )
-        self.sentence.setText(lesson_of(prediction, placed))
-        for label in (self.result, self.sentence):
-            label.setVisible(bool(label.text()))
+        self.sentence.tell(lesson_of(prediction, placed))
 
     def _show_number(self, prediction: Prediction, placed: Placed | None) -> None:
         """Show the number of the answer when presenting, as large as the column allows.

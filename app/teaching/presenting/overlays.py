@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 from app.plotting.bar_chart import BarChart
 from app.teaching.presenting.speaker import shown_now
 from app.theme.labels import Label
+from app.theme.painting import TOP_LEFT, frame, painter_of, write
 from app.theme.tokens import LIGHT, RADIUS, Theme
 from app.workspace.view import View
 from grpo_core.text import tr
@@ -76,8 +77,7 @@ class PointerRing(QWidget):
         return False
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, theme = QPainter(self), self._theme
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter, theme = painter_of(self), self._theme
         centre, radius = QPointF(self.width() / 2, self.height() / 2), RING_RADIUS * self._scale
         width = (6.0 if self._pressed else 3.5) * self._scale
         # a halo, so that it contrasts with any background
@@ -262,18 +262,13 @@ class StepCounter(QWidget):
         return min(places, key=covered)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, theme, edge = QPainter(self), self._theme, 16 * self._scale
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(theme.colour("muted"), theme.ring_width / 2))
-        painter.setBrush(theme.colour("ground"))
-        box = QRectF(self.rect()).adjusted(1, 1, -1, -1)
-        painter.drawRoundedRect(box, RADIUS * self._scale, RADIUS * self._scale)
-        painter.setPen(theme.colour("text"))
-        inside = box.adjusted(edge, edge * 0.3, -edge, -edge * 0.5)
-        painter.setFont(theme.font("counter", LARGE * self._scale))
-        painter.drawText(inside, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, self._lines[0])
-        painter.setFont(theme.font("strong", SMALL * self._scale))
-        painter.drawText(inside, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom, self._lines[1])
+        painter, theme, edge = painter_of(self), self._theme, 16 * self._scale
+        box, pen = QRectF(self.rect()).adjusted(1, 1, -1, -1), QPen(theme.colour("muted"), theme.ring_width / 2)
+        frame(painter, box, pen, theme.colour("ground"), RADIUS * self._scale)
+        inside, ink = box.adjusted(edge, edge * 0.3, -edge, -edge * 0.5), theme.colour("text")
+        write(painter, inside, self._lines[0], theme.font("counter", LARGE * self._scale), ink, TOP_LEFT)
+        below = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom)
+        write(painter, inside, self._lines[1], theme.font("strong", SMALL * self._scale), ink, below)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         self._grip = event.position().toPoint()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QEvent, QLocale, QObject, QSignalBlocker, Qt, QTime, Signal, Slot
 from PySide6.QtGui import QAction, QHideEvent, QKeyEvent, QMouseEvent, QScreen, QShowEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPlainTextEdit, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QPlainTextEdit, QToolButton, QWidget
 
 from app.boxes import across, down
 from app.clock import Timer, now
@@ -16,6 +16,7 @@ from app.teaching.presenting.screens import described
 from app.theme.labels import Label
 from app.theme.stylesheet import palette, stylesheet
 from app.theme.tokens import Theme
+from app.widgets.calm import push_button, toggle
 from app.widgets.stage_button import STAGE_HELP, STAGE_NAMES
 from app.workspace.cursor import Stage
 from app.workspace.view import View
@@ -57,18 +58,14 @@ class SpeakerWindow(QWidget):
         self.clock, self.elapsed = Label(), Label()
         self.clock.setAccessibleName(tr("Time"))
         self.elapsed.setAccessibleName(tr("Time since the start"))
-        self.reset = QPushButton(tr("Restart"))
-        self.reset.setToolTip(tr("Restart the time of the talk at 0:00."))
-        self.reset.clicked.connect(self.restart)
+        self.reset = push_button(tr("Restart"), tr("Restart the time of the talk at 0:00."), self.restart)
         self.now, self.next, self.lesson = Label(wraps=True), Label(wraps=True), Label(wraps=True)
         self.lesson.hide()
         for label in (self.clock, self.elapsed, self.next):
             label.setObjectName("number")
         self.notes = NotesEdit()
-        self.edit = QToolButton()
-        self.edit.setText(tr("Edit notes"))
-        self.edit.setToolTip(tr("Type notes; Esc ends typing and returns the keys to the lesson and the remote."))
-        self.edit.setCheckable(True)
+        tip = tr("Type notes; Esc ends typing and returns the keys to the lesson and the remote.")
+        self.edit = toggle(tr("Edit notes"), tip)
         self.edit.toggled.connect(self._on_edit)
         self.notes.wanted.connect(self.edit.setChecked)
         self.where = Label(tr("The class sees"))
@@ -131,14 +128,12 @@ class SpeakerWindow(QWidget):
         self._lesson_is_open = True
         self.now.setText(now)
         self.next.setText(next_)
-        self.lesson.setText(notes)
-        self.lesson.setVisible(bool(notes))
+        self.lesson.tell(notes)
 
     def end_lesson(self) -> None:
         """Return to showing the run after a lesson."""
         self._lesson_is_open = False
-        self.lesson.setText("")
-        self.lesson.hide()
+        self.lesson.tell("")
 
     def set_look(self, theme: Theme, scale: float) -> None:
         """Set the theme and the scale, which can differ from those of the class's screen."""

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from app.boxes import Wrap
 from app.panels.home.panel import RunsPanel
 from app.theme.labels import Label
+from app.widgets.calm import push_button
 from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 
@@ -39,8 +40,7 @@ class MyRunPanel(RunsPanel):
             (tr("A file…"), self.file_wanted),
             (tr("Paste a path or a log"), self.paste_wanted),
         ):
-            button = QPushButton(title)
-            button.clicked.connect(wanted)
+            button = push_button(title, pressed=wanted)
             row.addWidget(button)
             self.buttons.append(button)
         self.column.addLayout(row)

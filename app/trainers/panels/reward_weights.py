@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QGridLayout, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QGridLayout, QToolButton, QWidget
 
 from app.boxes import across, down, stacked
 from app.plotting.numbers import shown
 from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import EmptyLabel, Label, Paragraph, plain_tip
-from app.widgets.calm import CalmSlider
+from app.widgets.calm import CalmSlider, push_button, tool_button
 from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -88,18 +88,15 @@ class WeightSliders(QWidget):
                 widget.deleteLater()
         self.sliders, self._values, self.pasting = [], [], []
         for place, name in enumerate(self._names):
-            title, slider, value, paste = Label(shortened(name, LONGEST)), CalmSlider(), Label(), QToolButton()
+            title, slider, value = Label(shortened(name, LONGEST)), CalmSlider(), Label()
             title.setToolTip(plain_tip(name))
             slider.setRange(-STEPS, STEPS)
             slider.setAccessibleName(tr("Weight of {name}").format(name=name))
             slider.spoken = lambda position, place=place: shown(self._weight(place, position))
             slider.valueChanged.connect(lambda position, place=place: self._on_moved(place, position))
             value.setMinimumWidth(value.fontMetrics().horizontalAdvance("−0.000"))
-            paste.setToolTip(
-                plain_tip(
-                    tr("Paste copied scores, one per completion of this step, as a table column or one per line (CSV).")
-                )
-            )
+            tip = tr("Paste copied scores, one per completion of this step, as a table column or one per line (CSV).")
+            paste = tool_button(tip=tip, quiet=False)
             paste.clicked.connect(lambda _=False, place=place: self.scores_wanted.emit(place))
             for column, widget in enumerate((title, slider, value, paste)):
                 self._grid.addWidget(widget, place, column)
@@ -169,8 +166,7 @@ class RewardWeightsPanel(Panel):
         self.sliders = WeightSliders()
         self.sliders.changed.connect(self.redraw)
         self.sliders.scores_wanted.connect(self._on_scores)
-        self.reset = QPushButton(tr("As recorded"))
-        self.reset.clicked.connect(self._on_reset)
+        self.reset = push_button(tr("As recorded"), pressed=self._on_reset)
         self.sentence, self.refusal, self.note = Paragraph(), Paragraph(name="refusal"), Paragraph(name="muted")
         self.table = TableTwin(COLUMNS, tr("Completions under other weights"))
         self.table.horizontalHeader().setStretchLastSection(True)

@@ -144,3 +144,31 @@ def test_a_log_folder_that_cannot_be_written_gives_a_sentence(tmp_path: Path) ->
     out, error = run.communicate(timeout=200)
     assert out.startswith("The log cannot be written")
     assert (run.returncode, error) == (0, "")
+
+
+def test_the_pointer_over_a_plot_raises_nothing_in_a_program_that_reports_exceptions(tmp_path: Path) -> None:
+    run = program(
+        """
+        from PySide6.QtCore import QEvent, QPointF, Qt
+        from PySide6.QtGui import QMouseEvent
+        from PySide6.QtWidgets import QApplication
+        from app.crash.hooks import CrashHooks, report_exceptions
+        application, hooks = QApplication([]), CrashHooks()
+        hooks.install()
+        report_exceptions()
+        import pyqtgraph
+        view = pyqtgraph.PlotWidget()
+        view.resize(200, 200)
+        view.show()
+        for x in range(0, 200, 20):
+            place = QPointF(x, 100)
+            none = Qt.MouseButton.NoButton
+            no_keys = Qt.KeyboardModifier.NoModifier
+            moved = QMouseEvent(QEvent.Type.MouseMove, place, view.mapToGlobal(place), none, none, no_keys)
+            QApplication.sendEvent(view.viewport(), moved)
+        print([report.text for report in hooks.take_reports()])
+        """,
+        tmp_path,
+    )
+    out, error = run.communicate(timeout=200)
+    assert (run.returncode, out) == (0, "[]\n"), error

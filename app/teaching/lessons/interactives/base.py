@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QFontMetrics, QPaintEvent, QPen
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractSlider,
@@ -31,7 +31,9 @@ from app.plotting.table_model import Column
 from app.plotting.table_twin import TableTwin
 from app.plotting.twin_stack import TwinStack
 from app.theme.labels import Label, allow
-from app.theme.tokens import LIGHT, RADIUS, Theme
+from app.theme.painting import frame, painter_of, write
+from app.theme.styled import Styled
+from app.theme.tokens import RADIUS, Theme
 from app.widgets.calm import CalmSlider
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -300,13 +302,12 @@ NOW, LATER = tr("Hidden until the question is answered"), tr("Hidden until a lat
 LAID_OUT = (QEvent.Type.Resize, QEvent.Type.LayoutRequest)
 
 
-class Cover(QWidget):
+class Cover(Styled, QWidget):
     """A cover that hides a widget, both visually and from screen readers."""
 
     def __init__(self, target: QWidget) -> None:
         super().__init__(target.parentWidget())
         self.target = target
-        self._theme, self._scale = LIGHT, 1.0
         self._shown_before = False
         self.hide()
         self._parent = target.parentWidget()
@@ -324,7 +325,7 @@ class Cover(QWidget):
 
     def put(self, theme: Theme, scale: float, words: str = NOW) -> None:
         """Cover the target with ``words``, or update the cover if it is already there."""
-        self._theme, self._scale = theme, scale
+        self.set_look(theme, scale)
         self.setAccessibleName(words)
         if not self.target.isHidden():
             self._retain(True)
@@ -348,16 +349,11 @@ class Cover(QWidget):
         self.target.setSizePolicy(policy)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, theme = QPainter(self), self._theme
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(theme.colour("border"), max(self._scale, 1.0), Qt.PenStyle.DashLine))
-        painter.setBrush(theme.colour("surface"))
-        radius = RADIUS * self._scale
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), radius, radius)
-        painter.setPen(theme.ink("muted"))
-        painter.setFont(theme.font("body", self._scale))
-        words, metrics = self.accessibleName(), painter.fontMetrics()
-        space = self.rect().adjusted(6, 0, -6, 0)
+        painter, theme = painter_of(self), self.theme
+        pen = QPen(theme.colour("border"), max(self.factor, 1.0), Qt.PenStyle.DashLine)
+        box = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+        frame(painter, box, pen, theme.colour("surface"), RADIUS * self.factor)
+        font, words, space = theme.font("body", self.factor), self.accessibleName(), self.rect().adjusted(6, 0, -6, 0)
         wrapped = int(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap)
-        if space.contains(metrics.boundingRect(space, wrapped, words)):
-            painter.drawText(QRectF(space), wrapped, words)
+        if space.contains(QFontMetrics(font).boundingRect(space, wrapped, words)):
+            write(painter, QRectF(space), words, font, theme.ink("muted"), wrapped)

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QBrush, QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QBrush, QColor, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.plotting.numbers import shown
 from app.theme.labels import plain_tip
+from app.theme.painting import CENTRE, frame, painter_of, write
 from app.theme.styled import Styled
 from app.theme.tokens import RADIUS
 from grpo_core.memory import GIB, WORDS, Block
@@ -59,6 +60,7 @@ class BillPicture(Styled, QWidget):
         self.chosen = 0
         self.longest = 1.0
         self._areas: list[QRectF] = []
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # in any language
         self.setAccessibleName(tr("Memory by model and part"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
@@ -104,11 +106,9 @@ class BillPicture(Styled, QWidget):
         return {name: there for name in names if (there := [block for block in every if block.model == name])}
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter, theme, rows = QPainter(self), self.theme, self._rows()
-        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setFont(theme.font("body", self.factor))
-        metrics = painter.fontMetrics()
+        painter, theme, rows = painter_of(self), self.theme, self._rows()
+        font = theme.font("body", self.factor)
+        metrics = QFontMetrics(font)
         left = max((metrics.horizontalAdvance(WORDS.get(name, name)) for name in rows), default=0) + 18 * self.factor
         right = metrics.horizontalAdvance("0000.0 GiB") + 10 * self.factor
         pitch = (self.height() - 4) / max(len(rows), 1)
@@ -117,16 +117,14 @@ class BillPicture(Styled, QWidget):
         for n, (name, row) in enumerate(rows.items()):
             top, x = 2 + n * pitch + (pitch - high) / 2, left
             off = row[0] in self._off
-            painter.setPen(theme.ink("muted" if off else "text"))
-            middle = int(Qt.AlignmentFlag.AlignVCenter)
-            painter.drawText(QRectF(6 * self.factor, top, left, high), middle, WORDS.get(name, name))
+            ink = theme.ink("muted" if off else "text")
+            write(painter, QRectF(6 * self.factor, top, left, high), WORDS.get(name, name), font, ink)
             for block in row:
                 area = QRectF(x, top, wide * block.bytes / self.longest, high)
                 self._paint_block(painter, block, area, off)
                 x = area.right()
-            painter.setPen(theme.ink("muted" if off else "text"))
             text = tr("off") if off else size_of(row)
-            painter.drawText(QRectF(x + 8 * self.factor, top, right, high), middle, text)
+            write(painter, QRectF(x + 8 * self.factor, top, right, high), text, font, ink)
         self._paint_ring(painter)
 
     def _paint_block(self, painter: QPainter, block: Block, area: QRectF, off: bool) -> None:
@@ -134,21 +132,18 @@ class BillPicture(Styled, QWidget):
         colour = theme.colour(COLOURS.get(block.model, "text"))
         pen = QPen(theme.faint("muted", 0.6) if off else colour, 1.2 * self.factor)
         pen.setStyle(Qt.PenStyle.DashLine if off else Qt.PenStyle.SolidLine)
-        painter.setPen(pen)
-        fill = theme.faint(COLOURS.get(block.model, "text"), STRENGTHS.get(block.part, 0.5))
         if off:
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-        else:
-            painter.setBrush(QBrush(colour, Qt.BrushStyle.BDiagPattern) if block.estimate else QBrush(fill))
-            self._areas[self.blocks.index(block)] = area
-        painter.drawRect(inner)
-        if not off:
-            self._paint_name(painter, block, inner, fill)
+            frame(painter, inner, pen)
+            return
+        self._areas[self.blocks.index(block)] = area
+        fill = theme.faint(COLOURS.get(block.model, "text"), STRENGTHS.get(block.part, 0.5))
+        frame(painter, inner, pen, QBrush(colour, Qt.BrushStyle.BDiagPattern) if block.estimate else fill)
+        self._paint_name(painter, block, inner, fill)
 
     def _paint_name(self, painter: QPainter, block: Block, area: QRectF, fill: QColor) -> None:
         """Paint the name of a part in its block if it fits. Estimates get a plain background behind the name."""
-        painter.setFont(self.theme.font("digits", self.factor))
-        metrics = painter.fontMetrics()
+        font = self.theme.font("digits", self.factor)
+        metrics = QFontMetrics(font)
         part = WORDS.get(block.part, block.part)
         text = tr("{part} (estimate)").format(part=part) if block.estimate else part
         if block.estimate and metrics.horizontalAdvance(text) + 8 * self.factor >= area.width():
@@ -159,18 +154,16 @@ class BillPicture(Styled, QWidget):
                 box = QRectF(0, 0, size, metrics.height() + 2)
                 box.moveCenter(area.center())
                 painter.fillRect(box, self.theme.colour("ground"))
-            painter.setPen(self.theme.colour("text") if block.estimate else self.theme.on(fill))
-            painter.drawText(area, Qt.AlignmentFlag.AlignCenter, text)
-        painter.setFont(self.theme.font("body", self.factor))
+            ink = self.theme.colour("text") if block.estimate else self.theme.on(fill)
+            write(painter, area, text, font, ink, CENTRE)
 
     def _paint_ring(self, painter: QPainter) -> None:
-        painter.setBrush(Qt.BrushStyle.NoBrush)
+        ring = self.theme.ring
         if self.blocks and self._areas[self.chosen].isValid():
-            painter.setPen(QPen(self.theme.colour("selection"), self.theme.ring_width))
-            painter.drawRect(self._areas[self.chosen].adjusted(-1, -1, 1, 1))
+            frame(painter, self._areas[self.chosen].adjusted(-1, -1, 1, 1), ring)
         if self.hasFocus():
-            painter.setPen(QPen(self.theme.colour("selection"), self.theme.ring_width, Qt.PenStyle.DotLine))
-            painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), RADIUS, RADIUS)
+            ring.setStyle(Qt.PenStyle.DotLine)
+            frame(painter, QRectF(self.rect()).adjusted(1, 1, -1, -1), ring, radius=RADIUS)
 
     # -- input ---------------------------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from app.plotting.numbers import share, shown
 from app.teaching.lessons.interactives.base import Interactive
 from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.theme.labels import Label, allow
+from app.theme.painting import frame, painter_of
 from app.theme.tokens import LIGHT, Theme
 from app.widgets.calm import in_percent
 from app.workspace.view import View
@@ -188,9 +189,7 @@ class Tiles(QWidget):
         groups, count = self._right.shape
         if not groups:
             return
-        painter = QPainter(self)
-        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = painter_of(self)
         wide, high = self.width(), self.height()
         columns = max(1, min(groups, round(math.sqrt(groups * wide / max(high, 1)))))
         rows = math.ceil(groups / columns)
@@ -209,11 +208,9 @@ class Tiles(QWidget):
     def _paint_tile(self, painter: QPainter, group: int, first: QRectF, across: int) -> None:
         theme, dead, side = self.theme, bool(self._dead[group]), first.width()
         down = math.ceil(self._right.shape[1] / across)
-        frame = QRectF(first.left(), first.top(), side * across, side * down).adjusted(-2, -2, 2, 2)
         if dead:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(theme.faint("dead", 0.22))
-            painter.drawRoundedRect(frame, 3, 3)
+            around = QRectF(first.left(), first.top(), side * across, side * down).adjusted(-2, -2, 2, 2)
+            frame(painter, around, None, theme.faint("dead", 0.22), radius=3)
         meaning = "dead" if dead else "policy"
         for n, right in enumerate(self._right[group]):
             cell = first.translated(n % across * side, n // across * side)

@@ -108,7 +108,7 @@ class FamilyList(Styled, QTreeWidget):
         super().paintEvent(event)
         if self.hasFocus():
             painter = QPainter(self.viewport())
-            painter.setPen(QPen(self.theme.colour("selection"), self.theme.ring_width))
+            painter.setPen(self.theme.ring)
             painter.drawRect(self.viewport().rect().adjusted(1, 1, -2, -2))
             painter.end()
 

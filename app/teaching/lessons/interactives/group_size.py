@@ -23,7 +23,7 @@ from app.plotting.twin_stack import TwinStack
 from app.teaching.lessons.interactives.base import pages
 from app.teaching.lessons.interactives.many_runs import ManyRuns
 from app.teaching.lessons.interactives.pictures import Spans, compared
-from app.theme.labels import plain_tip
+from app.widgets.calm import toggle
 from app.workspace.view import View
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble, band
@@ -82,12 +82,11 @@ class GroupSize(ManyRuns[str, tuple[int, Ensemble]]):
         }
         self._stack = pages(*self.twins.values())
         self._kinds: tuple[str, ...] = KINDS[:1]
-        self.buttons = {kind: QToolButton() for kind in KINDS}  # those pressed are shown side by side
-        for kind, button in self.buttons.items():
-            button.setText(PARTS[kind].name)
-            button.setCheckable(True)
+        self.buttons = dict[str, QToolButton]()  # those pressed are shown side by side
+        for name, kind in ((PARTS[kind].name, kind) for kind in KINDS):
+            tip = tr("Show or hide: {name} for every group size.").format(name=name)
+            button = self.buttons[kind] = toggle(name, tip)
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-            button.setToolTip(plain_tip(tr("Show or hide: {name} for every group size.").format(name=PARTS[kind].name)))
             button.clicked.connect(self._on_switched)
         self.lay_out(across(*self.buttons.values(), None), (self._stack, 1), self.note, spacing=6)
 

@@ -69,8 +69,7 @@ class Reported(Interactive):
         self._stack.setCurrentIndex({ANSWERS: 0, EVOLUTION: 1}.get(self.shows, 2))
         self.twin.setVisible(self.shows == RESULTS)
         self.recorded.setFont(view.theme.font("body", view.scale))
-        self.recorded.setText(view.run.read_only)
-        self.recorded.setVisible(recorded and bool(view.run.read_only))
+        self.recorded.tell(view.run.read_only if recorded else "")
         if self.shows == ANSWERS:
             self.answers.set_look(view.theme, view.scale * LARGER)
             self.answers.set_rows(self.rows(view))

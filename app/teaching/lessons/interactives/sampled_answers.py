@@ -84,8 +84,7 @@ class SampledAnswers(Interactive):
     def _draw(self, view: View) -> str:
         step, origin, end = view.step.step, view.run.origin, self._end(view)
         self.recorded.setFont(view.theme.font("body", view.scale))
-        self.recorded.setText(view.run.read_only)
-        self.recorded.setVisible(bool(view.run.read_only))
+        self.recorded.tell(view.run.read_only)
         self._stack.setCurrentIndex(self.offer.shows.index(self.shows))
         if self._stack.currentWidget() is self.answers:
             self.answers.set_look(view.theme, view.scale * LARGER)

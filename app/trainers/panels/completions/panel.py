@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from PySide6.QtCore import QModelIndex, QSignalBlocker, Qt, Slot
-from PySide6.QtWidgets import QLayout, QLineEdit, QSplitter, QWidget
+from PySide6.QtWidgets import QLayout, QSplitter, QWidget
 
 from app.boxes import across, divided, down, stacked, turn
 from app.plotting.numbers import MINUS, shown
@@ -27,7 +27,7 @@ from app.trainers.panels.completions.rows import (
     prompts_of,
 )
 from app.trainers.recorded_run import RecordedRun
-from app.widgets.calm import CalmBox, toggle
+from app.widgets.calm import CalmBox, text_field, toggle
 from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -64,11 +64,11 @@ class CompletionsPanel(Panel):
         self._prompts_listed: list[int] = []
         self._group: int | None = None
         self._kept: dict[str, Any] | None = None
-        self.search = _field(tr("Search"), tr("Search prompts and completions"))
+        self.search = text_field(tr("Search prompts and completions"), placeholder=tr("Search"))
         self.search.setClearButtonEnabled(True)
         self.by = CalmBox(tr("Filter by"), ((one.title, one.key) for one in COLUMNS if one.key in FILTERED))
-        self.low = _field(tr("from"), tr("Lowest value to list"))
-        self.high = _field(tr("to"), tr("Highest value to list"))
+        self.low = text_field(tr("Lowest value to list"), placeholder=tr("from"))
+        self.high = text_field(tr("Highest value to list"), placeholder=tr("to"))
         self.count = Label(name="muted")
         self.keep = toggle(tr("Keep beside"), tr("Keep the chosen completion on the right and compare others with it."))
         self.by_prompt = toggle(
@@ -333,13 +333,6 @@ class CompletionsPanel(Panel):
         self.split.setOrientation(Qt.Orientation.Vertical if wanted else Qt.Orientation.Horizontal)
         self.split.setSizes([300, 500] if wanted else [600, 400])
         self.redraw()
-
-
-def _field(placeholder: str, name: str) -> QLineEdit:
-    field = QLineEdit()
-    field.setPlaceholderText(placeholder)
-    field.setAccessibleName(name)
-    return field
 
 
 def _count(listed: int, count: int) -> str:

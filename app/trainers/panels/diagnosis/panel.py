@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QModelIndex, QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPaintEvent, QPen, QResizeEvent
-from PySide6.QtWidgets import QFrame, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
 from app.boxes import across, down, plain_scroll_area
 from app.plotting.numbers import shown
@@ -18,6 +18,7 @@ from app.theme.tokens import LIGHT, Theme
 from app.trainers.examination import examination_of
 from app.trainers.panels.diagnosis.report import EVIDENCE, KEPT, SIDES, Entry, entries, status
 from app.trainers.recorded_run import RecordedRun
+from app.widgets.calm import push_button
 from app.widgets.panel import Panel
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -194,7 +195,7 @@ class CourseStrip(QWidget):
             painter.drawLine(QPointF(middle, 0), QPointF(middle, high))
         if self.hasFocus():
             ring = QRectF(self.rect()).adjusted(1, 1, -1, -1)
-            frame(painter, ring, QPen(theme.colour("selection"), theme.ring_width))
+            frame(painter, ring, theme.ring)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         label, value = self.course[self.place_at(event.position().x())]
@@ -251,17 +252,12 @@ class DiagnosisPanel(Panel):
         self.cards: list[FindingCard] = []
         self.entries: list[Entry] = []
         self.status = Label(wraps=True)
-        self.button = QPushButton()
-        self.button.clicked.connect(self._on_button)
-        self.button.setToolTip(
-            plain_tip(
-                plural(
-                    "Read every update and look for {count} fault. Also recompute another trainer's losses.",
-                    "Read every update and look for {count} faults. Also recompute another trainer's losses.",
-                    len(CHECKS),
-                ).format(count=len(CHECKS))
-            )
-        )
+        tip = plural(
+            "Read every update and look for {count} fault. Also recompute another trainer's losses.",
+            "Read every update and look for {count} faults. Also recompute another trainer's losses.",
+            len(CHECKS),
+        ).format(count=len(CHECKS))
+        self.button = push_button(tip=tip, pressed=self._on_button)
         top = across((self.status, 1), self.button, margins=(12, 6, 12, 6), spacing=8)
         inside = QWidget()
         self._listed = down(None, on=inside, margins=(12, 0, 12, 12), spacing=8)

@@ -214,7 +214,7 @@ class TokenStrips(QWidget):
             row, place = self._selected
             if shown.contains(place, row):
                 ring = self.box(row, place).adjusted(-2, -2, 2, 2)
-                frame(painter, ring, QPen(theme.colour("selection"), theme.ring_width))
+                frame(painter, ring, theme.ring)
         if self._from is not None and self._to is not None:
             marked = QRectF(QRect(self._from, self._to).normalized())
             frame(painter, marked, QPen(theme.colour("text"), 1, Qt.PenStyle.DashLine))
