@@ -119,7 +119,7 @@ class Application(CommandTargets):
         self._on_commands_changed()
         for part in self.parts:
             part.commands_made(self.actions.by_id)
-        self.transport = Transport(self.player, self.run_manager, self.workspace, self.actions.by_id)
+        self.transport = Transport(self.controller, self.player, self.run_manager, self.workspace, self.actions.by_id)
         self.transport.apply_style(self.look.scale)
         self.transport.seed_wanted.connect(self.runs.new_seed)
         self.window.add_toolbars(self.transport)

@@ -89,7 +89,7 @@ class WindowPart(QObject):
         """Offer to restore what a crash has interrupted."""
 
     def leave(self) -> None:
-        """Give the window back to the user, because the program is about to close."""
+        """Give the window back to the user: the first screen is to be shown, or the program is about to close."""
 
     def closers(self) -> tuple[Callable[[], object], ...]:
         """Return functions that close files, processes and windows when the program closes, in this order."""

@@ -23,13 +23,14 @@ from app.jobs.jobs import Jobs
 from app.jobs.shared_job import shared_ensembles
 from benchmarks.table import ROWS, measured
 from grpo_core import objective
-from grpo_core.bandit.simulate import never, updates
+from grpo_core.bandit.simulate import updates
 from grpo_core.bandit.streams import UPDATES, Streams
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import ensembles
 from grpo_core.host.loop import MOST_TOGETHER
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics_of
+from grpo_core.progress import unpolled
 from grpo_core.record import Step
 from grpo_core.runs.layout import encoded
 from grpo_core.runs.series import scalars as scalar_row
@@ -150,7 +151,7 @@ def many(settings: Settings, runs: int, jobs: Jobs) -> Callable[[], object]:
     """
     points = [settings.replace({"objective.beta": beta}) for beta in np.linspace(0.01, 1, runs // SEEDS).tolist()]
     if runs == MANY:
-        return lambda: list(shared_ensembles(jobs, points, SEEDS, UPDATES, poll=never))
+        return lambda: list(shared_ensembles(jobs, points, SEEDS, UPDATES, poll=unpolled))
     return lambda: list(ensembles(points, range(SEEDS), UPDATES))
 
 

@@ -19,11 +19,11 @@ import psutil
 from app.jobs.jobs import Jobs
 from app.jobs.shared_job import shared_results
 from benchmarks.table import measured
-from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import portions
 from grpo_core.experiments.sweep import BETAS, grid
 from grpo_core.jobs.cluster import Cluster
+from grpo_core.progress import unpolled
 
 SEEDS, UPDATES, ROUNDS = tuple(range(1024)), 200, 5
 
@@ -51,8 +51,8 @@ def main() -> None:
     try:
         with Cluster("local:2") as there:
             ways: dict[str, Callable[[], list[object]]] = {
-                "two processes": lambda: list(shared_results(jobs, parts, processes=2, poll=never)),
-                "local:2": lambda: list(there.ensembles(points, SEEDS, UPDATES, poll=never)),
+                "two processes": lambda: list(shared_results(jobs, parts, processes=2, poll=unpolled)),
+                "local:2": lambda: list(there.ensembles(points, SEEDS, UPDATES, poll=unpolled)),
             }
             times: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
             for number in range(ROUNDS + 1):

@@ -32,6 +32,7 @@ from grpo_core.lm.engines import MakePolicy, numpy_policy, torch_policy
 from grpo_core.lm.interface import SamplingRequest
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.lm.sampler import sampled_on_device
+from grpo_core.progress import unpolled
 from grpo_core.record import Step
 
 T = TypeVar("T")
@@ -87,11 +88,11 @@ def sized(size: Size, device: str, width: int, length: int) -> Settings:
 def learner(
     settings: Settings,
     history: Sequence[Step] = (),
-    cancelled: Callable[[], bool] = lambda: False,
+    poll: Callable[[], None] = unpolled,
     make_policy: MakePolicy = torch_policy,
 ) -> LanguageLearner:
     """Return the learner of a run that torch computes, even on the CPU, or another engine."""
-    return LanguageLearner(settings, history=history, cancelled=cancelled, make_policy=make_policy)
+    return LanguageLearner(settings, history=history, poll=poll, make_policy=make_policy)
 
 
 def steps_of(settings: Settings, count: int) -> list[Step]:
@@ -126,15 +127,14 @@ def stops(settings: Settings) -> tuple[float, bool]:
     cancelled_at = [-1]
     begin = 0.0
 
-    def cancelled() -> bool:
+    def poll() -> None:
         nonlocal begin
-        if next(asked) != cancelled_at[0]:
-            return False
-        begin = time.perf_counter()
-        return True
+        if next(asked) == cancelled_at[0]:
+            begin = time.perf_counter()
+            raise Cancelled
 
     first, second = steps_of(settings, 2)
-    run = learner(settings, [first], cancelled)
+    run = learner(settings, [first], poll)
     cancelled_at[0] = next(asked) + settings.language.max_tokens // 2
     try:
         next(run)

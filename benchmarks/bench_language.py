@@ -44,7 +44,7 @@ def timed(
 ) -> tuple[dict[str, float], float, list[Step]]:
     """Return (median milliseconds of each stage, of a complete update, the updates). The first three are a warm-up."""
     quiet = settings.replace({"task.accuracy_every": 100_000})
-    run = LanguageLearner(quiet, cancelled=lambda: False, make_policy=make_policy)
+    run = LanguageLearner(quiet, make_policy=make_policy)
     steps, whole = list[Step](), list[float]()
     for _ in range(updates + 3):
         start = time.perf_counter()
@@ -112,7 +112,7 @@ def main() -> None:
         print(f"  {'whole update with ' + engine:<28}{whole:8.1f}   {split}")
         if engine == NUMPY:
             measured("language_numpy", whole)
-    model = LanguageLearner(base, cancelled=lambda: False, make_policy=ENGINES[TORCH]).policy.model
+    model = LanguageLearner(base, make_policy=ENGINES[TORCH]).policy.model
     tokens = statistics.median(float(step.mask.sum()) for step in steps)
     slow = statistics.median(uncached(model, step) for step in steps[:10])
     print(f"  tokens a second, cached {tokens / stages['seconds_sampling'] * 1000:,.0f}, uncached {tokens / slow:,.0f}")

@@ -27,10 +27,10 @@ from app.jobs.jobs import Jobs
 from app.jobs.shared_job import shared_ensembles
 from benchmarks.bench_bandit import naive_measures
 from benchmarks.table import measured
-from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble, ensembles
 from grpo_core.experiments.sweep import BETAS, grid
+from grpo_core.progress import unpolled
 
 SEEDS, UPDATES, ROUNDS = 64, 200, 9
 SHARE = 2
@@ -46,12 +46,12 @@ def ours(settings: Settings) -> list[Ensemble]:
 def alone(settings: Settings, jobs: Jobs) -> list[Ensemble]:
     """Compute the sweep in one process like those that share it, which give way to other programs."""
     points = grid(settings, {"objective.beta": BETAS})
-    return list(jobs.results("ensembles", points, tuple(range(SEEDS)), UPDATES, poll=never))
+    return list(jobs.results("ensembles", points, tuple(range(SEEDS)), UPDATES, poll=unpolled))
 
 
 def shared(settings: Settings, jobs: Jobs) -> list[Ensemble]:
     """Compute the sweep as for the window: distributed over processes, with their results returned."""
-    return list(shared_ensembles(jobs, grid(settings, {"objective.beta": BETAS}), SEEDS, UPDATES, poll=never))
+    return list(shared_ensembles(jobs, grid(settings, {"objective.beta": BETAS}), SEEDS, UPDATES, poll=unpolled))
 
 
 def loop(settings: Settings, seeds: int) -> list[list[tuple[float, float]]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from grpo_core.text import tr
 
 LONGEST_SHOWN = 200
@@ -100,21 +98,8 @@ class NonFiniteError(GrpoError):
         )
 
 
-def given_up(poll: Callable[[], None]) -> Callable[[], bool]:
-    """Convert ``poll``, which raises :class:`Cancelled`, into a function that returns whether to stop."""
-
-    def asked() -> bool:
-        try:
-            poll()
-        except Cancelled:
-            return True
-        return False
-
-    return asked
-
-
 class Cancelled(GrpoError):  # noqa: N818 - being cancelled is no error
-    """Raised by a learner when ``cancelled()`` returns True. The learner is then at its last finished update."""
+    """Raised by a ``poll`` to stop the work that calls it. A learner is then at its last finished update."""
 
 
 class NotRecordedError(GrpoError):

@@ -12,7 +12,7 @@ from grpo_core.bandit.learner import BanditLearner
 from grpo_core.bandit.learner import origin as bandit_origin
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
-from grpo_core.progress import Progress, unreported
+from grpo_core.progress import Progress, unpolled, unreported
 from grpo_core.record import Origin, Step
 from grpo_core.snapshot_file import holds_weights
 from grpo_core.text import tr
@@ -54,7 +54,7 @@ class Learner(Protocol):
         """Return the next update.
 
         Raises:
-            Cancelled: ``cancelled()`` returned True.
+            Cancelled: ``poll`` raised it.
             NonFiniteError: a number of the update is not finite.
 
         After either, the learner is at its last finished update and can be continued.
@@ -98,11 +98,6 @@ Earlier = Callable[[int], Step]
 """Function that returns the recorded update with a given number."""
 
 
-def never() -> bool:
-    """Return False: the callback ``cancelled`` of a run that is never cancelled."""
-    return False
-
-
 def nothing_earlier(number: int) -> Step:
     """Raise an error: the callback ``earlier`` of a run of which only the last update is available."""
     raise GrpoError(
@@ -133,7 +128,7 @@ def learner(
     *,
     resume: Step | None = None,
     earlier: Earlier = nothing_earlier,
-    cancelled: Callable[[], bool] = never,
+    poll: Callable[[], None] = unpolled,
 ) -> Learner:
     """Create a learner at its start, or at the end of ``resume``. With equal settings it continues the same run bit for
     bit.
@@ -143,21 +138,21 @@ def learner(
         resume: a recorded update to continue from.
         earlier: the updates before it; a language model stores its weights every few updates and replays the updates in
             between.
-        cancelled: called before every token and every pass; True ends the update with ``Cancelled``.
+        poll: called before every token and every pass; ends the update by raising ``Cancelled``.
 
     Raises:
         SettingsError: a structural setting differs from that of ``resume``; a new run is needed.
         GrpoError: ``resume`` lacks data needed to continue, or a model from a folder needs torch.
     """
     if not settings.is_language:
-        return BanditLearner(settings, resume=resume, cancelled=cancelled)
-    return language_learner(settings, leading_to(resume, earlier), cancelled)
+        return BanditLearner(settings, resume=resume, poll=poll)
+    return language_learner(settings, leading_to(resume, earlier), poll)
 
 
 def language_learner(
     settings: Settings,
     history: Sequence[Step],
-    cancelled: Callable[[], bool],
+    poll: Callable[[], None],
     progress: Callable[[Progress], None] = unreported,
     group: Callable[[], int] = lambda: 0,
 ) -> PolicyLearner[Any]:
@@ -176,10 +171,10 @@ def language_learner(
         except ImportError:
             raise GrpoError(NO_TORCH) from None
 
-        return make(settings, history=history, cancelled=cancelled, progress=progress, group=group)
+        return make(settings, history=history, poll=poll, progress=progress, group=group)
     from grpo_core.lm.learner import LanguageLearner
 
-    return LanguageLearner(settings, history=history, cancelled=cancelled, progress=progress, group=group)
+    return LanguageLearner(settings, history=history, poll=poll, progress=progress, group=group)
 
 
 def leading_to(last: Step | None, earlier: Earlier) -> list[Step]:

@@ -13,6 +13,10 @@ INTERVAL = 0.1
 """Minimum number of seconds between two reports of one phase. A new phase is reported at once."""
 
 
+def unpolled(fraction: float = 0.0) -> None:
+    """Do nothing: the poll of what is too short to interrupt, or has nobody who would."""
+
+
 class Phase(Enum):
     """Phases of a language model's update, in order."""
 

@@ -58,7 +58,7 @@ def main() -> int:
     wanted, goal = need(files, settings), REACHED[options.full]
     print(files.description, wanted.sentence, flush=True)
     started, curve, held_out = time.perf_counter(), list[float](), list[str]()
-    training = FolderLearner(settings, cancelled=lambda: False)
+    training = FolderLearner(settings)
     print(f"loaded after {time.perf_counter() - started:.1f} s", flush=True)
     apart = 0.0
     for _ in range(options.updates or UPDATES[options.full]):

@@ -155,7 +155,7 @@ def _languages(targets: CommandTargets) -> list[Command]:
         preferences.change(language=name)
         text = tr("The program uses another language from its next start.")
         again = BarAction(text=tr("Start again now"), run=start_again)
-        window.messages.post(Message(text=text, actions=(again,), id=LANGUAGE))
+        window.messages.say(text, Severity.INFO, again, id=LANGUAGE)
 
     def chosen(name: str) -> bool:
         return preferences.current.language == name

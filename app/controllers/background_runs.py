@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Slot
 from app.controllers.program import Program
 from app.jobs.queue import BackgroundQueue
 from app.jobs.runner import Poll, Runner
-from app.messages.message import BarAction, Message, Severity
+from app.messages.message import BarAction, Severity
 from app.panel_registry import QUEUE
 from app.theme.file_dialogs import folder_to_use
 from grpo_core.config import Settings
@@ -36,7 +36,7 @@ class BackgroundRunsController(QObject):
         self._window, self._messages = program.window, program.messages
         self._folder = program.paths.data / "queues"
         self.background = BackgroundQueue(program.workspace.jobs, self)
-        self._search = Runner(self, self._on_unfinished)
+        self.search = Runner(self, self._on_unfinished)
         self.background.finished.connect(self._on_finished)
         self.background.failed.connect(self._on_failed)
 
@@ -44,11 +44,6 @@ class BackgroundRunsController(QObject):
         """Show the queue in ``panel``, which has just been created, and carry out its requests."""
         panel.attach(self.background)
         panel.start_wanted.connect(self._on_start)
-
-    @property
-    def searching(self) -> bool:
-        """Whether the folders are still being searched for an unfinished queue."""
-        return self._search.busy
 
     @Slot()
     def offer(self) -> None:
@@ -61,7 +56,7 @@ class BackgroundRunsController(QObject):
                     yield folder
                     return
 
-        self._search.start(newest_unfinished)
+        self.search.start(newest_unfinished)
 
     def show(self) -> None:
         """Bring the panel to the front, with the keyboard focus in its form."""
@@ -97,7 +92,7 @@ class BackgroundRunsController(QObject):
             self._on_start(queue)
 
     def close(self) -> None:
-        self._search.close()
+        self.search.close()
         self.background.close()
 
     @Slot(object)
@@ -117,7 +112,7 @@ class BackgroundRunsController(QObject):
         resume = BarAction(text=tr("Resume"), run=partial(self._resume, folder))
         show = BarAction(text=tr("Show", "verb"), run=partial(self.open, folder))
         text = tr("Runs in the background are not finished: “{name}”.").format(name=folder.name)
-        self._messages.post(Message(text=text, severity=Severity.INFO, actions=(resume, show), id=MESSAGE))
+        self._messages.say(text, Severity.INFO, resume, show, id=MESSAGE)
 
     def _resume(self, folder: Path) -> None:
         self.open(folder)
@@ -127,8 +122,7 @@ class BackgroundRunsController(QObject):
     @Slot()
     def _on_finished(self) -> None:
         show = BarAction(text=tr("Show", "verb"), run=self.show)
-        text = tr("The runs in the background are done.")
-        self._messages.post(Message(text=text, severity=Severity.INFO, actions=(show,), id=MESSAGE))
+        self._messages.say(tr("The runs in the background are done."), Severity.INFO, show, id=MESSAGE)
 
     @Slot(str)
     def _on_failed(self, sentence: str) -> None:

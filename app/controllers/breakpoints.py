@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Slot
 
 from app.controllers.program import Program
-from app.messages.message import BarAction, Message, Severity
+from app.messages.message import BarAction, Severity
 from app.panel_registry import BREAKPOINTS
 from app.training.controller import State
 from grpo_core.text import tr
@@ -38,7 +38,7 @@ class BreakpointsController(QObject):
     def _on_reached(self, sentence: str) -> None:
         """Show why the run has stopped. The message is removed when the run continues."""
         show = BarAction(text=tr("Breakpoints"), run=self.show)
-        self._window.messages.post(Message(text=sentence, severity=Severity.INFO, actions=(show,), id=MESSAGE))
+        self._window.messages.say(sentence, Severity.INFO, show, id=MESSAGE)
 
     @Slot(object)
     def _on_state(self, state: State) -> None:

@@ -62,7 +62,8 @@ class DoorsController(QObject):
 
     def show_home(self) -> None:
         """Leave the lesson, if one is open, and show the first screen in place of all panels."""
-        self._workspace.mode.takeover.leave_lesson()
+        for part in self._parts:
+            part.leave()
         self._alone(HOME.id)
         self.changed.emit()
 

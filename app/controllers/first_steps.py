@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, Slot
 
 from app.controllers.layouts import LayoutsController
 from app.controllers.program import Program
-from app.messages.message import BarAction, Message, Severity
+from app.messages.message import BarAction, Severity
 from app.panel_registry import CONTROLS, EVOLUTION, POLICY_BARS, TOKEN_INSPECTOR
 from app.widgets.panel import Panel
 from app.widgets.panel_spec import PanelSpec
@@ -279,7 +279,7 @@ class FirstSteps(QObject):
     def _say(self, text: Text, *actions: BarAction) -> None:
         assert self._run is not None
         told = text if isinstance(text, str) else text(self._run, self._start)
-        self._window.messages.post(Message(text=told, severity=Severity.INFO, actions=actions, id=MESSAGE))
+        self._window.messages.say(told, Severity.INFO, *actions, id=MESSAGE)
 
     def _stop(self) -> None:
         """End the experience, and restore the user's own speed."""

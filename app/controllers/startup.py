@@ -18,7 +18,7 @@ from app.controllers.layouts import LayoutsController
 from app.controllers.program import Program
 from app.controllers.runs import OWN_SUFFIX, RunsController
 from app.jobs.runner import Poll, Runner
-from app.messages.message import BarAction, Message, Severity
+from app.messages.message import BarAction, Severity
 from app.settings.files import exists
 from app.workspace.run_handle import RunHandle
 from grpo_core.foreign.formats import place_of
@@ -102,7 +102,7 @@ class Startup(QObject):
                     entry.steps,
                 ).format(title=entry.meta.title, steps=entry.steps)
                 action = BarAction(text=tr("Open it"), run=partial(self._runs.open_path, entry.path))
-                self._messages.post(Message(text=text, severity=Severity.INFO, actions=(action,), id="unfinished"))
+                self._messages.say(text, Severity.INFO, action, id="unfinished")
                 return
 
     def _name_broken(self, entries: list[library.Entry]) -> None:
@@ -115,7 +115,7 @@ class Startup(QObject):
             "{count} files in the folder of runs were skipped. The newest: {error}",
             len(broken),
         ).format(count=len(broken), error=broken[0])
-        self._messages.post(Message(text=text, severity=Severity.WARNING, id="broken"))
+        self._messages.say(text, Severity.WARNING, id="broken")
 
     @Slot()
     def try_parts(self) -> None:
@@ -165,7 +165,7 @@ class Startup(QObject):
             "saved elsewhere are kept.",
             keep,
         ).format(keep=keep, size=size / 1e9)
-        self._messages.post(Message(text=text, severity=Severity.INFO, actions=(delete,), id="surplus"))
+        self._messages.say(text, Severity.INFO, delete, id="surplus")
 
     @property
     def _shown(self) -> set[Path]:
@@ -228,4 +228,4 @@ class ShutdownController(QObject):
     def _on_still_busy(self) -> None:
         quit_now = BarAction(text=tr("Quit now"), run=lambda: os._exit(0))
         text = tr("The update is still being computed. Every finished update is on disk; you can wait or quit now.")
-        self._window.messages.post(Message(text=text, severity=Severity.WARNING, actions=(quit_now,), id="busy"))
+        self._window.messages.say(text, Severity.WARNING, quit_now, id="busy")

@@ -158,7 +158,7 @@ class ComparisonPanel(Panel):
         self._settle.stop()
         self._source = self.workspace.view.run.id
         plan = self._asked = self.planned()
-        self.controller.start(RaceResults(plan), partial(plan.digests, self.workspace.jobs))
+        self.controller.begin(RaceResults(plan), partial(plan.digests, self.workspace.jobs))
 
     @property
     def settling(self) -> bool:

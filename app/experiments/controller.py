@@ -37,7 +37,7 @@ class ExperimentResults:
 R = TypeVar("R", bound=ExperimentResults)
 
 
-class ExperimentController(QObject, Generic[R]):
+class ExperimentController(Runner, Generic[R]):
     """Starts and cancels experiments. A new experiment replaces the previous one.
 
     Attributes:
@@ -52,25 +52,20 @@ class ExperimentController(QObject, Generic[R]):
     changed = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(parent, self._on_arrived, self._on_ended)
         self.results: R | None = None
         self.problem = ""
         self.coming: R | None = None
         self._closed = False
-        self._runner = Runner(self, self._on_arrived, self._on_ended)
 
-    @property
-    def busy(self) -> bool:
-        return self.coming is not None
-
-    def start(self, coming: R, make: Make) -> None:
-        """Start the experiment ``make``, whose results are added to ``coming``.
+    def begin(self, coming: R, make: Make) -> None:
+        """Begin the experiment ``make``, whose results are added to ``coming``.
 
         An experiment that is still being computed is cancelled.
         """
         if not self._closed:
             self.problem, self.coming = "", coming
-            self._runner.start(make)
+            self.start(make)
             self.changed.emit()
 
     def refuse(self, sentence: str) -> None:
@@ -78,14 +73,10 @@ class ExperimentController(QObject, Generic[R]):
         self.problem = sentence
         self.changed.emit()
 
-    def cancel(self) -> None:
-        """Cancel the experiment, keeping the results computed so far."""
-        self._runner.cancel()
-
-    def close(self) -> None:
+    def close(self, patience: float | None = None) -> None:
         """Stop computing permanently, for example when the window closes."""
         self._closed, self.coming = True, None
-        self._runner.close()
+        super().close(patience)
 
     def _announce(self, coming: R) -> None:
         """Emit ``changed`` for a new result. Subclasses with many small results do so less often."""

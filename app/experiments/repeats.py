@@ -160,7 +160,7 @@ class RepeatController(ExperimentController[RepeatResults]):
         kept = [*self.pinned, *([before] if before is not None and before.complete else [])]
         self.pinned = tuple(one for one in kept if differences(one.settings, settings))[-PINNED:]
         asked = (settings, seeds, count)
-        self.start(RepeatResults(*asked), lambda poll: self._jobs.spread("repeats", *asked, poll=poll))
+        self.begin(RepeatResults(*asked), lambda poll: self._jobs.spread("repeats", *asked, poll=poll))
 
 
 def following(settings: Settings) -> tuple[int, ...]:

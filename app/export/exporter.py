@@ -11,8 +11,8 @@ from PySide6.QtCore import QObject, QSize, Slot
 from app.export.dialog import PictureChoice
 from app.export.process import exporting
 from app.export.stage import LOWEST, caption_of, staged, themed, without_controls
-from app.jobs.runner import CANCELLED, Runner
-from app.messages.message import BarAction, Message, Severity
+from app.jobs.runner import CANCELLED, FILE_FAILED, Runner
+from app.messages.message import BarAction, Severity
 from app.messages.message_bar import MessageBar
 from app.plotting.export import FORMATS, Paper, drawn, table_files
 from app.settings.files import write
@@ -28,21 +28,17 @@ SHARP = 2
 BUSY = "export"
 
 
-class Exporter(QObject):
+class Exporter(Runner):
     """The window's exporter. Errors are reported in the message bar."""
+
+    failed = FILE_FAILED
 
     def __init__(
         self, workspace: Workspace, controller: Controller, messages: MessageBar, parent: QObject | None = None
     ) -> None:
-        super().__init__(parent)
+        super().__init__(parent, self._report, self._on_ended)
         self._workspace, self._controller, self._messages = workspace, controller, messages
         self._target, self._written = Path(), ""
-        self._runner = Runner(self, self._report, self._on_ended)
-        self._runner.failed = tr("The work on the file was stopped by an unexpected error.")
-
-    @property
-    def busy(self) -> bool:
-        return self._runner.busy
 
     # -- at once -----------------------------------------------------------------------------------------------------
 
@@ -72,7 +68,7 @@ class Exporter(QObject):
                 tr("The caption leaves no space for the picture; choose a larger size, or no caption."), Severity.ERROR
             )
         elif (theme.name, scale) != (workspace.theme.name, workspace.scale):
-            self.start(
+            self.export(
                 path,
                 tr("{target} holds the picture of “{title}”.").format(target=path, title=panel.title),
                 "--force",
@@ -139,7 +135,7 @@ class Exporter(QObject):
     def sequence(self, folder: Path, choice: PictureChoice) -> None:
         """Write one picture per update of the current run into ``folder``."""
         assert choice.steps is not None
-        self.start(
+        self.export(
             folder,
             plural("{target} holds {count} picture.", "{target} holds {count} pictures.", len(choice.steps)).format(
                 target=folder, count=len(choice.steps)
@@ -159,7 +155,7 @@ class Exporter(QObject):
             return
         assert choice.steps is not None
         span = f"{choice.steps[0]}:{choice.steps[-1]}"
-        self.start(path, written, "--panel", choice.panel, "--steps", span, *look, command="film")
+        self.export(path, written, "--panel", choice.panel, "--steps", span, *look, command="film")
 
     def _panel(self, panel: str) -> tuple[str, ...]:
         """Return the arguments for a panel and the selected completion."""
@@ -182,9 +178,9 @@ class Exporter(QObject):
 
     def tables_of_run(self, folder: Path) -> None:
         """Write the current run as CSV files into ``folder``."""
-        self.start(folder, tr("{target} holds series.csv, samples.csv and settings.json.").format(target=folder))
+        self.export(folder, tr("{target} holds series.csv, samples.csv and settings.json.").format(target=folder))
 
-    def start(self, folder: Path, written: str, *arguments: str, command: str = "export") -> None:
+    def export(self, folder: Path, written: str, *arguments: str, command: str = "export") -> None:
         """Export the current run in a separate process. ``written`` is the message shown at the end."""
         run = self._workspace.run
         assert run is not None
@@ -206,18 +202,14 @@ class Exporter(QObject):
             return
         self._target, self._written = target, written
         self._report(0)
-        self._runner.start(exporting(command, *arguments, "--out", str(target.absolute())))
+        self.start(exporting(command, *arguments, "--out", str(target.absolute())))
 
     @Slot(object)
     def _report(self, count: int) -> None:
         cancel = BarAction(text=tr("Cancel"), run=self.cancel)
         text = tr("Exporting to {target}: {count} written.") if count else tr("Exporting to {target}.")
         text = text.format(target=self._target, count=count)
-        self._messages.post(Message(text=text, severity=Severity.INFO, actions=(cancel,), id=BUSY))
-
-    def cancel(self) -> None:
-        """Cancel the export, keeping finished files."""
-        self._runner.cancel()
+        self._messages.say(text, Severity.INFO, cancel, id=BUSY)
 
     @Slot(str)
     def _on_ended(self, why: str) -> None:
@@ -227,7 +219,3 @@ class Exporter(QObject):
             self._messages.say(sentence, Severity.INFO)
         else:
             self._messages.say(why or self._written, Severity.ERROR if why else Severity.INFO)
-
-    def close(self) -> None:
-        """Cancel the export when the program closes."""
-        self._runner.close()

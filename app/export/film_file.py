@@ -10,11 +10,10 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QImage
 
-from app.export.pictures import drawable, steps_of
-from app.export.stage import FilmLook, fitted, offscreen, paper_of, settle, studio, without_controls
+from app.export.pictures import draw, drawable, steps_of
+from app.export.stage import FilmLook, fitted, offscreen, paper_of, studio, without_controls
 from app.export.webp import AnimatedWebp
 from app.panel_registry import POLICY_BARS, TOKEN_INSPECTOR
 from app.plotting.export import encoded, image_of
@@ -212,6 +211,5 @@ def _pictures(run: RunHandle, choice: FilmChoice, planned: list[Shot]) -> Iterat
                 for cursor, milliseconds in planned:
                     workspace.move_to(cursor.step)
                     workspace.show_stage(cursor.stage, cursor.passed, cursor.progress)
-                    settle(panel)
-                    QCoreApplication.processEvents()
+                    draw(panel)
                     yield image_of(panel, paper_of(panel, choice), below), milliseconds

@@ -99,7 +99,7 @@ def _exported(panel: Panel, places: dict[int, Path], wanted: Wanted, force: bool
     below = fitted(panel, wanted.size, papers.values())
     for step, place in places.items():
         _paper_at(panel, step, wanted)
-        _draw(panel)
+        draw(panel)
         if place.suffix.lower() == ".csv":
             yield from _written_tables(panel, place, force)
         else:
@@ -168,7 +168,7 @@ def _quantity(name: str, passes: int, passed: int, row: int | None) -> Quantity:
     return Quantity(name, passed=passed, row=(row or 0) if "row" in axes else None, **places)
 
 
-def _draw(panel: Panel) -> None:
+def draw(panel: Panel) -> None:
     """Draw the panel, and wait for its own computations."""
     settle(panel)
     QCoreApplication.processEvents()

@@ -18,6 +18,7 @@ from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.text import tr
 
 CANCELLED = tr("Cancelled; what was done is kept.")
+FILE_FAILED = tr("The work on the file was stopped by an unexpected error.")
 DEAF_SECONDS = 5.0
 """Seconds within which a cancelled computation must react.
 

@@ -94,10 +94,12 @@ class MessageBar(QFrame):
         line.announce()
         return line
 
-    def say(self, sentence: str | None, severity: Severity = Severity.WARNING) -> None:
+    def say(
+        self, sentence: str | None, severity: Severity = Severity.WARNING, *actions: BarAction, id: str = ""
+    ) -> None:
         """Show a message, if there is one. The results of saving and loading can be passed directly."""
         if sentence:
-            self.post(Message(text=sentence, severity=severity))
+            self.post(Message(text=sentence, severity=severity, actions=actions, id=id))
 
     def attempt(self, action: Callable[[], object]) -> bool:
         """Call ``action``, and return whether it succeeded. Show an error in the words of the core."""
@@ -113,7 +115,7 @@ class MessageBar(QFrame):
         copy = BarAction(
             text=tr("Copy report"), run=lambda: QApplication.clipboard().setText(report.text), closes=False
         )
-        self.post(Message(text=report.sentence, severity=Severity.ERROR, actions=() if report.expected else (copy,)))
+        self.say(report.sentence, Severity.ERROR, *([] if report.expected else [copy]))
 
     @Slot(str)
     def remove(self, id: str) -> None:

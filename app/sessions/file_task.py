@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 from PySide6.QtCore import QObject, Signal, Slot
 
 from app.clock import Timer
-from app.jobs.runner import CANCELLED, DEAF_SECONDS, Poll, Runner
-from app.messages.message import BarAction, Message, Severity
+from app.jobs.runner import CANCELLED, DEAF_SECONDS, FILE_FAILED, Poll, Runner
+from app.messages.message import BarAction, Severity
 from app.messages.message_bar import MessageBar
 from grpo_core.text import tr
 
@@ -45,7 +45,7 @@ class FileTasks(QObject):
         super().__init__(parent)
         self._messages, self._message, self._abandon = messages, message, abandon
         self._runner = Runner(self, self._on_arrived, self._on_ended)
-        self._runner.failed = tr("The work on the file was stopped by an unexpected error.")
+        self._runner.failed = FILE_FAILED
         self._finish: Callable[[Any], object]
         self._results: list[object] = []  # none, or that of the work
         self._title = ""
@@ -97,7 +97,7 @@ class FileTasks(QObject):
             text = tr("{doing} …").format(doing=self._title)
         else:
             text = tr("{doing}: {percent:.0f}% …").format(doing=self._title, percent=100 * poll.fraction)
-        self._messages.post(Message(text=text, severity=Severity.INFO, actions=(cancel,), id=self._message))
+        self._messages.say(text, Severity.INFO, cancel, id=self._message)
 
     def cancel(self) -> None:
         """Cancel the current task, which leaves nothing half-done behind."""

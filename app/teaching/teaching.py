@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject, Slot
 
 from app.commands.command import Command
 from app.controllers.export import file_name
-from app.messages.message import BarAction, Message, Severity
+from app.messages.message import BarAction, Severity
 from app.part import WindowPart
 from app.settings.files import exists, write_or_say
 from app.teaching.commands import teaching_commands
@@ -203,7 +203,7 @@ class Teaching(WindowPart, Takeover):
             view, written = self._program.workspace.view, written.format(target=target)
             asked = ["--updates", str(view.cursor.step)]
             asked += [] if view.step.step is None else ["--pass", str(view.step.passed + 1)]
-            self._program.exporter.start(target, written, *asked, "--force", command="page")
+            self._program.exporter.export(target, written, *asked, "--force", command="page")
 
     def ask_simulator(self) -> None:
         """Ask for a file, and write the simulator as a self-contained web page."""
@@ -253,9 +253,6 @@ class Teaching(WindowPart, Takeover):
     @property
     def own(self) -> View | None:
         return self.lessons.player.runs.saved
-
-    def leave_lesson(self) -> None:
-        self.lessons.player.leave()
 
 
 FILE, OFFER = "lesson-open.json", "lesson open"
@@ -323,7 +320,7 @@ class LessonRecovery(QObject):
             title=lesson.title,
         )
         action = BarAction(text=tr("Go on"), run=partial(self._player.open, lesson, interrupted["step"]))
-        self._messages.post(Message(text=text, severity=Severity.INFO, actions=(action,), id=OFFER))
+        self._messages.say(text, Severity.INFO, action, id=OFFER)
 
 
 def _read(file: Path) -> dict[str, Any] | None:

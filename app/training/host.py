@@ -44,8 +44,8 @@ from grpo_core.host.messages import from_command, to_bundle, to_progress, to_rep
 from grpo_core.host.other_python import OtherPython, Pythons
 from grpo_core.host.process import serve
 from grpo_core.host.reports import Outlet, Report, State
-from grpo_core.learners import Earlier, Learner, learner, never
-from grpo_core.progress import Progress
+from grpo_core.learners import Earlier, Learner, learner
+from grpo_core.progress import Progress, unpolled
 from grpo_core.questions import AnyQuestion, answer_from_json, question_from_json
 from grpo_core.record import Step
 from grpo_core.text import tr
@@ -76,7 +76,7 @@ class Host:
         outlet: HostOutlet,
         *,
         main: Main | None = serve,
-        interrupted: Callable[[], bool] = never,
+        poll: Callable[[], None] = unpolled,
         standing: dict[type[Command], Command] | None = None,
         pythons: Pythons | None = None,
     ) -> None:
@@ -84,12 +84,12 @@ class Host:
 
         Args:
             main: main function of the process; None to compute bandits in this thread.
-            interrupted: whether to cancel an update in this thread.
+            poll: called by an update in this thread, to cancel it by raising ``Cancelled``.
             standing: the latest commands that set the speed and the breakpoints; the host keeps it up to date.
             pythons: chooses the Python in which the process of a run is started.
         """
         self.devices: tuple[str, ...] = ()
-        self._outlet, self._interrupted = outlet, interrupted
+        self._outlet, self._poll = outlet, poll
         self._main = main
         self._deadlines = Deadlines(Phase.HERE if main is None else Phase.ABSENT)
         self._process: ChildProcess | None = None
@@ -440,13 +440,13 @@ class Host:
     # -- the loop in this thread -----------------------------------------------------------------------------------
 
     def _new_loop(self, order: int = 0) -> Loop:
-        loop = Loop(self._outlet, self._learner, self._interrupted, order)
+        loop = Loop(self._outlet, self._learner, self._poll, order)
         if self.is_here:
             loop.obey([*self._standing.values()])
         return loop
 
     def _learner(
-        self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]
+        self, settings: Settings, *, resume: Step | None, earlier: Earlier, poll: Callable[[], None]
     ) -> Learner:
         """Create a learner in this thread without importing torch (:func:`grpo_core.learners.learner`).
 
@@ -462,4 +462,4 @@ class Host:
                     "The bandit works without one."
                 )
             )
-        return learner(settings, resume=resume, earlier=earlier, cancelled=cancelled)
+        return learner(settings, resume=resume, earlier=earlier, poll=poll)

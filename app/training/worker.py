@@ -12,6 +12,7 @@ from multiprocessing.connection import Connection, wait
 from PySide6.QtCore import QObject, QThread, Signal, Slot
 
 from app.training.host import Host
+from grpo_core.errors import Cancelled
 from grpo_core.host.buffer import Buffer
 from grpo_core.host.commands import Command
 from grpo_core.host.reports import Report
@@ -90,7 +91,7 @@ class Worker(QThread):
     progressed = Signal(str, object)
 
     def __init__(self, make_host: Callable[..., Host], parent: QObject | None = None) -> None:
-        """Create a thread without starting it. ``make_host`` takes an outlet and ``interrupted``, as :class:`Host`."""
+        """Create a thread without starting it. ``make_host`` takes an outlet and ``poll``, as :class:`Host`."""
         super().__init__(parent)
         self._mailbox = Mailbox()
         self._tokens = count(1)
@@ -98,7 +99,7 @@ class Worker(QThread):
         self._may_go_on = threading.Event()  # cleared while the window draws, so that a loop in this thread waits
         self._may_go_on.set()
         self._make_host = make_host
-        self.host = make_host(self, interrupted=self._interrupted)
+        self.host = make_host(self, poll=self._poll)
 
     # -- called by the window's thread -----------------------------------------------------------------------------
 
@@ -142,15 +143,16 @@ class Worker(QThread):
                 host.obey(self._mailbox.take(host.rest(), host.connection))
                 host.advance()
         finally:
-            self.host = self._make_host(self, interrupted=self._interrupted)
+            self.host = self._make_host(self, poll=self._poll)
 
-    def _interrupted(self) -> bool:
-        """Return whether to cancel the update, after waiting briefly if the window is drawing. Called by the learner
-        at every pass.
+    def _poll(self) -> None:
+        """Wait briefly if the window is drawing, and raise :class:`Cancelled` if the update is to be cancelled. Called
+        by the learner at every pass.
         """
         if not self._may_go_on.is_set():
             self._may_go_on.wait(LONGEST_FRAME)
-        return self._mailbox.interrupts()
+        if self._mailbox.interrupts():
+            raise Cancelled
 
     # -- calls by the hosts ------------------------------------------------------------------------------------------
 

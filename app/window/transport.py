@@ -13,6 +13,7 @@ from app.examples import is_example
 from app.panels.controls.restraints import Restrainable
 from app.plotting.numbers import in_bytes
 from app.theme.labels import Label, allow, plain_tip
+from app.training.controller import Controller
 from app.widgets.calm import CalmBox, text_field
 from app.window.run_list import RunList
 from app.window.status import Status
@@ -61,6 +62,7 @@ class Transport(QToolBar):
 
     def __init__(
         self,
+        controller: Controller,
         player: Player,
         run_manager: RunManager,
         workspace: Workspace,
@@ -80,7 +82,8 @@ class Transport(QToolBar):
         Later frames call it again only if this has changed; None forces a call.
         """
         self.apply_style(1.0)
-        self._player, self._run_manager, self._workspace = player, run_manager, workspace
+        self._controller, self._player = controller, player
+        self._run_manager, self._workspace = run_manager, workspace
         self._button(actions["step_back"], icon_only=True)
         step, stage = (self._button(actions[name]) for name in ("step", "stage"))
         self.run = self._button(actions["run"])
@@ -105,7 +108,7 @@ class Transport(QToolBar):
         self.runs.activated.connect(self._on_run)
         self.addWidget(self.runs)
         player.changed.connect(self.refresh)
-        player.progressed.connect(self._on_progress)
+        controller.progressed.connect(self._on_progress)
         run_manager.runs_changed.connect(self.refresh)
         workspace.frame.connect(self._on_frame)
         self.refresh()
@@ -345,7 +348,7 @@ class Transport(QToolBar):
         trains = language and run is self._workspace.training
         self.status.wait_for(trains and self._player.loading)
         computing = trains and self._player.mode is Mode.COMPUTING
-        self.status.follow(self._player.progress if computing else None, computing=computing)
+        self.status.follow(self._controller.progress if computing else None, computing=computing)
 
     @Slot()
     def refresh(self) -> None:

@@ -14,7 +14,7 @@ from app.workspace.cursor import Cursor
 from app.workspace.run_handle import RunHandle
 
 
-class Approach(QObject):
+class Approach(Runner):
     """Delays the cursor's move to an update until that update can be shown immediately.
 
     Until then, the current update stays on screen.
@@ -24,33 +24,28 @@ class Approach(QObject):
         goal: the position to which the cursor will move; None if no move is pending.
 
     Signals:
-        arrived: emitted when the goal can be shown.
+        reached: emitted when the goal can be shown.
         changed: emitted when the goal changes or is dropped.
     """
 
-    arrived = Signal(object)
+    reached = Signal(object)
     changed = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(parent, self._on_prepared, self._on_ended)
         self.waits = False
         self.run: RunHandle | None = None
         self.goal: Cursor | None = None
-        self._runner = Runner(self, self._on_prepared, self._on_ended)
         self._reads: RunHandle | None = None
 
-    @property
-    def busy(self) -> bool:
-        return self._runner.busy
-
     def lead(self, run: RunHandle, cursor: Cursor) -> bool:
-        """Start moving to ``cursor``, and return whether the cursor has to wait until ``arrived`` is emitted."""
+        """Start moving to ``cursor``, and return whether the cursor has to wait until ``reached`` is emitted."""
         work = run.preparation(cursor) if self.waits else None
         if work is None:
             self.drop()
             return False
         self.run, self.goal = run, cursor
-        if not self._runner.busy:
+        if not self.busy:
             self._begin(work)
         self.changed.emit()
         return True
@@ -61,13 +56,9 @@ class Approach(QObject):
             self.goal = None
             self.changed.emit()
 
-    def close(self) -> None:
-        self.goal = None
-        self._runner.leave()
-
     def _begin(self, work: Callable[[], object]) -> None:
         self._reads = self.run
-        self._runner.start(lambda poll: iter([work()]))
+        self.start(lambda poll: iter([work()]))
 
     @Slot(object)
     def _on_prepared(self, prepared: object) -> None:
@@ -84,5 +75,5 @@ class Approach(QObject):
             self._begin(work)
             return
         self.goal = None
-        self.arrived.emit(goal)  # if it could not be read, the panel that shows it reports why
+        self.reached.emit(goal)  # if it could not be read, the panel that shows it reports why
         self.changed.emit()

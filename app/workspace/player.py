@@ -19,7 +19,6 @@ from app.workspace.film import FilmClock, stage_film, update_film
 from app.workspace.run_handle import RunHandle
 from app.workspace.workspace import Workspace
 from grpo_core.errors import GrpoError
-from grpo_core.progress import Progress
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,13 +74,11 @@ class Player(QObject):
 
     Signals:
         changed: emitted when the mode, speed or length changes.
-        progressed: emitted when :attr:`progress` changes.
         starting: emitted when the user is about to continue from the current update, so that listeners can make this
             possible.
     """
 
     changed = Signal()
-    progressed = Signal()
     starting = Signal()
 
     def __init__(self, workspace: Workspace, controller: Controller, parent: QObject | None = None) -> None:
@@ -100,7 +97,6 @@ class Player(QObject):
         self._stride = 1
         self.prepare: Callable[[], None] = lambda: None
         controller.state_changed.connect(self._on_state)
-        controller.progressed.connect(self.progressed)
 
     # -- commands ----------------------------------------------------------------------------------------------------
 
@@ -300,11 +296,6 @@ class Player(QObject):
     def loading(self) -> bool:
         """Whether the run's learner is being prepared, which takes several seconds for a language model."""
         return self._controller.state is State.PREPARING
-
-    @property
-    def progress(self) -> Progress | None:
-        """Progress of the update being computed, or None if updates are quick or none is being computed."""
-        return self._controller.progress
 
     @property
     def _behind(self) -> bool:

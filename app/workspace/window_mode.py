@@ -32,9 +32,6 @@ class Takeover:
     def own(self) -> View | None:
         return None
 
-    def leave_lesson(self) -> None:
-        """Leave the lesson, if one is open."""
-
 
 class WindowMode(QObject):
     """Tells the lab whether a part has taken over the window.

@@ -106,7 +106,7 @@ class Workspace(QObject):
         self.trials = Trials(self.request_frame)
         self.editing.changed.connect(self.request_frame)
         self.approach = Approach(self)
-        self.approach.arrived.connect(self._on_arrived)
+        self.approach.reached.connect(self._on_reached)
         self._views = StepViews()
         self._view: View | None = None
         self._problem: tuple[str, str] | None = None
@@ -199,7 +199,7 @@ class Workspace(QObject):
         self.request_frame()
 
     @Slot(object)
-    def _on_arrived(self, cursor: Cursor) -> None:
+    def _on_reached(self, cursor: Cursor) -> None:
         if self.approach.run is not self.run:
             return
         if cursor.step == self.cursor.step:
@@ -370,7 +370,8 @@ class Workspace(QObject):
     def close(self) -> None:
         """Stop the frames, close all files, and end the processes of experiments."""
         self.timer.stop()
-        self.approach.close()
+        self.approach.drop()
+        self.approach.leave()
         for shared in self.shared.values():
             shared.close()
         self.jobs.close()

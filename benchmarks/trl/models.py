@@ -49,7 +49,7 @@ def same_loss(name: str, folder: Path) -> tuple[bool, str]:
     """
     changes = dict(LOSSES[name])
     settings = small(saved(folder / "model", changes.pop("kind", "llama"))).replace({**BASE, **changes})
-    step = next(FolderLearner(settings, cancelled=lambda: False))
+    step = next(FolderLearner(settings))
     given = np.random.default_rng(3).normal(1.0, 1.0, len(step.tokens)).astype(np.float32)
     policy = folder_policy.FolderPolicy(settings)
     theirs, logp = _trl_losses(settings, policy, step, given, folder)

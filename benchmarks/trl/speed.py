@@ -95,7 +95,7 @@ def side_by_side(settings: Settings, updates: int, out: Path) -> tuple[Times, Ti
 
     on_gpu = settings.model.device == "cuda"
     ours, theirs = Times(on_gpu=on_gpu), Times(on_gpu=on_gpu)
-    going = FolderLearner(settings, cancelled=lambda: False)
+    going = FolderLearner(settings)
     trainer = trl_trainer(settings, updates, out)
     generate, seen = trainer._generate_and_score_completions, dict[str, Any]()
 

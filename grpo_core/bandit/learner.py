@@ -19,8 +19,9 @@ from grpo_core.bandit.streams import Streams
 from grpo_core.bandit.tabular_policy import Completions
 from grpo_core.bandit.tasks import Task, task
 from grpo_core.config import Settings
-from grpo_core.errors import Cancelled, GrpoError, NonFiniteError
+from grpo_core.errors import GrpoError, NonFiniteError
 from grpo_core.objective import evaluate
+from grpo_core.progress import unpolled
 from grpo_core.record import Origin, Step
 from grpo_core.text import tr
 
@@ -52,8 +53,8 @@ class BanditLearner:
         GrpoError: ``resume`` lacks the state of a bandit.
     """
 
-    def __init__(self, settings: Settings, *, resume: Step | None, cancelled: Callable[[], bool]) -> None:
-        self._cancelled = cancelled
+    def __init__(self, settings: Settings, *, resume: Step | None, poll: Callable[[], None] = unpolled) -> None:
+        self._poll = poll
         self._streams = Streams([settings.seed])
         self._settings = settings if resume is None else resume.settings
         self._task = task(self._settings.bandit)
@@ -90,10 +91,6 @@ class BanditLearner:
             logits = start(self._task, self._streams.runs).logits
             self._reference = temperature, policy.log_probs(logits, temperature)
         return self._reference[1]
-
-    def _poll(self) -> None:
-        if self._cancelled():
-            raise Cancelled(tr("The run was interrupted and is at update {step}.").format(step=self._state.step))
 
 
 def again(step: Step, settings: Settings, before: Step | None) -> Step:

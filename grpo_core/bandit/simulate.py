@@ -25,6 +25,7 @@ from grpo_core.bandit.tasks import Task, task
 from grpo_core.baselines import BASELINES
 from grpo_core.config import Learner, Settings
 from grpo_core.errors import SettingsError
+from grpo_core.progress import unpolled
 from grpo_core.text import tr
 
 ATTEMPTS = 10
@@ -134,10 +135,6 @@ class Update:
     gradient: list[np.ndarray]
 
 
-def never() -> None:
-    """Do nothing: a poll that never interrupts."""
-
-
 def start(work: Task, runs: int) -> State:
     """Return ``runs`` runs before their first update, with the task's starting policy."""
     table = work.start.reshape(1, -1, work.start.shape[-1])
@@ -162,7 +159,7 @@ def update(
     work: Task,
     state: State,
     streams: Streams,
-    poll: Callable[[], None] = never,
+    poll: Callable[[], None] = unpolled,
     batch: Batch | None = None,
     reference: np.ndarray | None = None,
 ) -> Update:

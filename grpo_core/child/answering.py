@@ -29,10 +29,6 @@ TELL = 0.05
 """Interval in seconds between two reports of the number of passes."""
 
 
-def unpolled(fraction: float = 0.0) -> None:
-    """Do nothing: the poll of what is too short to interrupt, or has nobody who would."""
-
-
 def as_json(value: Any) -> tuple[Any, Sequence[bytes]]:
     """Pack a value that is already valid JSON, unchanged (a :data:`Pack`)."""
     return value, ()

@@ -113,12 +113,7 @@ def _interruptible_command(commands: Any, name: str, help: str, run: Run) -> arg
     """Add a command that polls for Ctrl-C."""
 
     def interruptible_run(options: argparse.Namespace) -> int:
-        with interruptible() as cancelled:
-
-            def poll() -> None:
-                if cancelled():
-                    raise Cancelled("Stopped on request.")
-
+        with interruptible() as poll:
             return (getattr(options, "instead", None) or run)(options, poll)
 
     parser: argparse.ArgumentParser = commands.add_parser(name, help=help, description=run.__doc__)

@@ -10,6 +10,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any, NoReturn
 
 from grpo_core import parts
+from grpo_core.errors import Cancelled
 
 FAILED, INTERRUPTED = 2, 130
 """Exit codes after an error that was reported in a message, and after Ctrl-C."""
@@ -66,17 +67,21 @@ def count(text: str) -> int:
 
 
 @contextmanager
-def interruptible() -> Iterator[Callable[[], bool]]:
-    """Let the first Ctrl-C only make the yielded function return True. A second one has its usual effect."""
+def interruptible() -> Iterator[Callable[[], None]]:
+    """Let the first Ctrl-C only make the yielded function raise ``Cancelled``. A second one has its usual effect."""
     asked: list[int] = []
 
     def ask(number: int, frame: object) -> None:
         asked.append(number)
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
+    def poll() -> None:
+        if asked:
+            raise Cancelled("Stopped on request.")
+
     before = signal.signal(signal.SIGINT, ask)
     try:
-        yield lambda: bool(asked)
+        yield poll
     finally:
         signal.signal(signal.SIGINT, before)
 

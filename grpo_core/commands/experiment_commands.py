@@ -20,7 +20,7 @@ from grpo_core.claims.comparison import Trained
 from grpo_core.claims.numbers import written
 from grpo_core.config import Settings, language_settings
 from grpo_core.csv_file import CsvWriter
-from grpo_core.errors import Cancelled, RunFileError, SettingsError, given_up
+from grpo_core.errors import Cancelled, RunFileError, SettingsError
 from grpo_core.experiments.ensemble import Ensemble, Train, band, ensembles
 from grpo_core.experiments.outcome import details, of_sweep, outcome, speed, swept, trained
 from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, MU, SIX, differing, entered, race, spoken
@@ -338,7 +338,7 @@ def _worked(folder: Path, queue: queues.Queue, poll: Callable[[], None], where: 
 
 def _training(folder: Path, poll: Callable[[], None], where: str | None) -> Iterator[queues.Progress]:
     if where is None:
-        yield from queues.training(folder, given_up(poll))
+        yield from queues.training(folder, poll)
         return
     with reached(where, poll) as there:
         yield from there.queue(str(folder), poll=poll)

@@ -15,7 +15,7 @@ from grpo_core.assignments import settings_from
 from grpo_core.breakpoints import Breakpoint, Watch, breakpoint_from_text, nothing_before, sentence
 from grpo_core.commands.command_line import FAILED, INTERRUPTED, count, interruptible
 from grpo_core.config import Settings, language_settings
-from grpo_core.errors import Cancelled, GrpoError, RunFileError, SettingsError, given_up
+from grpo_core.errors import Cancelled, GrpoError, RunFileError, SettingsError
 from grpo_core.learners import NO_TORCH, Learner, learner
 from grpo_core.lm.kept_prompts import left_out
 from grpo_core.metrics import metrics
@@ -39,7 +39,7 @@ class Start:
 
     add_options: Callable[[argparse.ArgumentParser], None]
     base: Callable[[argparse.Namespace], Settings | None]
-    resumed: Callable[[argparse.Namespace, Path, Callable[[], bool]], tuple[Learner, RunWriter] | None]
+    resumed: Callable[[argparse.Namespace, Path, Callable[[], None]], tuple[Learner, RunWriter] | None]
 
 
 def add_commands(commands: Any) -> None:
@@ -86,9 +86,9 @@ def add_commands(commands: Any) -> None:
 def train(options: argparse.Namespace) -> int:
     """Train a new run and store it in a file."""
     out = Path(options.out)
-    with interruptible() as cancelled, _written_to(out, options.force) as path:
+    with interruptible() as poll, _written_to(out, options.force) as path:
         starts: list[Start] = parts.rows("starts")
-        resumed = next((found for start in starts if (found := start.resumed(options, path, cancelled))), None)
+        resumed = next((found for start in starts if (found := start.resumed(options, path, poll))), None)
         if resumed is not None:
             training, made = resumed
         else:
@@ -98,7 +98,7 @@ def train(options: argparse.Namespace) -> int:
             settings = settings_from(options.preset, options.set, base)
             if options.seed is not None:
                 settings = settings.replace({"seed": options.seed})
-            training = learner(settings, cancelled=cancelled)
+            training = learner(settings, poll=poll)
             if said := left_out(settings):
                 print(said, file=sys.stderr)
             made = RunWriter.create(path, settings, title=options.title or out.stem)
@@ -157,7 +157,7 @@ def _trained(training: Learner, writer: RunWriter, steps: int, watch: Watch) -> 
             try:
                 step = next(training)
             except GrpoError as error:
-                return Cancelled("Stopped on request.") if isinstance(error, Cancelled) else error
+                return error
             scalars = metrics(step)
             writer.append(step, scalars)
             if bar.update():
@@ -205,7 +205,7 @@ def run_pretrain(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         bar.set_postfix_str(f"loss {loss:.3f} nats per token", refresh=False)
 
     with bar:
-        model = pretrained(recipe, out.with_name(out.name + ".partial"), cancelled=given_up(poll), progress=progress)
+        model = pretrained(recipe, out.with_name(out.name + ".partial"), poll=poll, progress=progress)
     save_model(model, out, {"recipe": f"{recipe.task}, steps {recipe.steps}, batch {recipe.batch}, seed {recipe.seed}"})
     print(f"{out} contains a model with {sum(weight.numel() for weight in model.parameters()):,} parameters.")
     return 0

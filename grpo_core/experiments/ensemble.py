@@ -13,11 +13,12 @@ import numpy as np
 from grpo_core import kl
 from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.layout import keep_freed_memory, runs_first_view, runs_last_view
-from grpo_core.bandit.simulate import never, start, update
+from grpo_core.bandit.simulate import start, update
 from grpo_core.bandit.streams import Streams
 from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings, flat
 from grpo_core.errors import SettingsError
+from grpo_core.progress import unpolled
 from grpo_core.text import tr
 
 MEASURES = ("reward", "best_prob", "kl", "entropy", "alignment", "step")
@@ -246,7 +247,7 @@ class Train(Protocol):
 
 
 def ensembles(
-    points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Callable[[], None] = never
+    points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Callable[[], None] = unpolled
 ) -> Iterator[Ensemble]:
     """Train every seed at every point for ``updates`` updates, and yield one ensemble per point, in order.
 

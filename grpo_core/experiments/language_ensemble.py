@@ -7,13 +7,13 @@ from itertools import islice
 
 import numpy as np
 
-from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings
-from grpo_core.errors import SettingsError, given_up
+from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.lm.engines import numpy_policy
 from grpo_core.lm.learner import PolicyLearner
 from grpo_core.metrics import metrics
+from grpo_core.progress import unpolled
 from grpo_core.text import tr
 
 BETAS = (0.0, 0.04, 0.1, 0.4, 1.0)
@@ -23,7 +23,7 @@ COMPARABLE = {"model.device": "cpu", "model.precision": "float32", "model.watch_
 
 
 def language_ensembles(
-    points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Callable[[], None] = never
+    points: Sequence[Settings], seeds: Sequence[int], updates: int, *, poll: Callable[[], None] = unpolled
 ) -> Iterator[Ensemble]:
     """Train the built-in language model with every seed at every point, as :func:`~.ensemble.ensembles` does a bandit.
 
@@ -56,7 +56,7 @@ def _ensembles(
 
 def _run(settings: Settings, updates: int, poll: Callable[[], None]) -> dict[str, np.ndarray]:
     """Return the measures of one run, (U + 1,) each."""
-    learner = PolicyLearner(settings, cancelled=given_up(poll), make_policy=numpy_policy)
+    learner = PolicyLearner(settings, poll=poll, make_policy=numpy_policy)
     found = [metrics(step) for step in islice(learner, updates + 1)]
     return {
         "kl": np.array([0.0, *(values["kl"] for values in found[:-1])]),

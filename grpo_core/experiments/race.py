@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from grpo_core.bandit.simulate import never
 from grpo_core.config import PRESETS, Objective, Settings
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble, Train, band, ensembles
 from grpo_core.plugins import package_of
+from grpo_core.progress import unpolled
 from grpo_core.rounding import DOUBLE
 from grpo_core.surrogates import SURROGATES
 from grpo_core.text import tr
@@ -104,7 +104,7 @@ def race(
     fairness: str = "updates",
     own_mu: bool = False,
     *,
-    poll: Callable[[], None] = never,
+    poll: Callable[[], None] = unpolled,
     train: Train = ensembles,
 ) -> Iterator[tuple[str, Ensemble]]:
     """Run all algorithms with common random numbers, and yield the name and the runs of each.

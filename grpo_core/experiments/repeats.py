@@ -10,11 +10,12 @@ import numpy as np
 from grpo_core import kl
 from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.layout import gather, keep_freed_memory, places
-from grpo_core.bandit.simulate import Batch, never, updates
+from grpo_core.bandit.simulate import Batch, updates
 from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import refuse_language
+from grpo_core.progress import unpolled
 from grpo_core.text import tr
 
 SERIES = ("reward_mean", "max_prob", "kl", "entropy")
@@ -42,7 +43,7 @@ class Repeats:
 
 
 def repeated(
-    settings: Settings, seeds: Sequence[int], count: int, *, poll: Callable[[], None] = never
+    settings: Settings, seeds: Sequence[int], count: int, *, poll: Callable[[], None] = unpolled
 ) -> Iterator[Repeats]:
     """Train a bandit under ``settings`` for ``count`` updates with each of ``seeds``.
 

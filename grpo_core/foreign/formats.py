@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grpo_core import parts
-from grpo_core.child.answering import Poll, unpolled
+from grpo_core.child.answering import Poll
 from grpo_core.errors import RunFileError
 from grpo_core.foreign.recording import Source
 from grpo_core.metrics import Metric
+from grpo_core.progress import unpolled
 from grpo_core.runs.reader import RunReader
 from grpo_core.text import tr
 

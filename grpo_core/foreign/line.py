@@ -13,12 +13,13 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
-from grpo_core.child.answering import Poll, unpolled
+from grpo_core.child.answering import Poll
 from grpo_core.child.asking import STARTING, Asked
 from grpo_core.child.start import Limits, Main
 from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.foreign.formats import place_of
 from grpo_core.foreign.replies import fits
+from grpo_core.progress import unpolled
 from grpo_core.runs.database import COMPANIONS
 from grpo_core.text import tr
 

@@ -13,12 +13,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grpo_core.child.answering import Poll, unpolled
+from grpo_core.child.answering import Poll
 from grpo_core.errors import GrpoError, RunFileError
 from grpo_core.foreign.formats import knows, open_source
 from grpo_core.foreign.line import SPEED, Line, ReaderProcess, size_of
 from grpo_core.foreign.recording import Source
 from grpo_core.foreign.source import RemoteSource
+from grpo_core.progress import unpolled
 from grpo_core.runs.database import explained
 from grpo_core.text import tr
 

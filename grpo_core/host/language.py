@@ -25,10 +25,10 @@ class AnsweringLearner:
         note: note for the user on how the run was resumed; empty if there is nothing to say.
     """
 
-    def __init__(self, learner: PolicyLearner[Any], cancelled: Callable[[], bool]) -> None:
+    def __init__(self, learner: PolicyLearner[Any], poll: Callable[[], None]) -> None:
         from grpo_core.lm.answers import Answering
 
-        self._learner, self._answering, self._cancelled = learner, Answering(), cancelled
+        self._learner, self._answering, self._poll = learner, Answering(), poll
         self.note = continuation_note(learner)
 
     @property
@@ -72,7 +72,7 @@ class AnsweringLearner:
         if step.settings.model.folder:
             answer: AnyAnswer = of_folder.answered(origin(step.settings), question, step, before)
             return answer
-        return self._answering(question, step, before, self._cancelled)
+        return self._answering(question, step, before, self._poll)
 
 
 def devices(settings: Settings, resume: Step | None) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ class Learners(Protocol):
     """Creates a learner at its start, or at the end of ``resume`` (:func:`grpo_core.learners.learner`)."""
 
     def __call__(
-        self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]
+        self, settings: Settings, *, resume: Step | None, earlier: Earlier, poll: Callable[[], None]
     ) -> Learner: ...
 
 
@@ -51,13 +51,13 @@ class LiveRun:
         scalars: the metrics of the last update, None until an update has been computed here.
     """
 
-    def __init__(self, begin: Begin, learners: Learners, cancelled: Callable[[], bool]) -> None:
+    def __init__(self, begin: Begin, learners: Learners, poll: Callable[[], None]) -> None:
         self.id = begin.run_id
         self._begin = begin
         self.buffer: Buffer = begin.buffer
         self._settings = begin.settings
         self.output = RunOutput(begin)
-        self._learners, self._cancelled = learners, cancelled
+        self._learners, self._poll = learners, poll
         self._learner: Learner | None = None
         self._last = begin.unwritten[-1] if begin.unwritten else begin.resume
         self.scalars: Mapping[str, float] | None = None
@@ -73,9 +73,7 @@ class LiveRun:
             GrpoError: the run cannot be continued.
         """
         if self._learner is None:
-            self._learner = self._learners(
-                self._settings, resume=self._last, earlier=self.earlier, cancelled=self._cancelled
-            )
+            self._learner = self._learners(self._settings, resume=self._last, earlier=self.earlier, poll=self._poll)
 
     @property
     def note(self) -> str:

@@ -129,17 +129,17 @@ class Loop:
     the loop has :attr:`ended`.
     """
 
-    def __init__(self, outlet: Outlet, learners: Learners, interrupted: Callable[[], bool], order: int = 0) -> None:
+    def __init__(self, outlet: Outlet, learners: Learners, poll: Callable[[], None], order: int = 0) -> None:
         """Create a loop without a run.
 
         Args:
-            interrupted: whether to cancel the update in progress; called for every token and every pass.
+            poll: called for every token and every pass; cancels the update in progress by raising ``Cancelled``.
             order: ``order`` of the last command that another loop carried out before this one.
         """
         self.ended = False
         self._outlet = outlet
         self._learners = learners
-        self._interrupted = interrupted
+        self._poll = poll
         self._pace = Pace()
         self._live: LiveRun | None = None
         self._state = State.IDLE
@@ -257,7 +257,7 @@ class Loop:
 
     def _begin(self, command: Begin) -> None:
         self.leave()
-        live = self._live = LiveRun(command, self._learners, self._interrupted)
+        live = self._live = LiveRun(command, self._learners, self._poll)
         self._state = State.PAUSED
         self._outlet.fresh(live.buffer)
         self._breakpoints.watch(live)

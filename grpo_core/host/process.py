@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from grpo_core.child.wire import Message, readable, receive, send
 from grpo_core.config import Settings
+from grpo_core.errors import Cancelled
 from grpo_core.host.buffer import Buffer
 from grpo_core.host.commands import Begin, Command, Pause
 from grpo_core.host.language import AnsweringLearner, devices
@@ -142,8 +143,8 @@ class Incoming:
                 return n
         return len(commands)
 
-    def interrupts(self) -> bool:
-        """Return whether to interrupt the update in progress. Called for every token and every pass."""
+    def poll(self) -> None:
+        """Raise :class:`Cancelled` to interrupt the update in progress. Called for every token and every pass."""
         now = time.monotonic()
         if now - self._looked >= LOOK:
             self._looked = now
@@ -152,7 +153,8 @@ class Incoming:
                     self._read()
             except (EOFError, OSError):  # nobody is there any more; take() says so
                 self._gone = self._urgent = True
-        return self._urgent
+        if self._urgent:
+            raise Cancelled
 
     def _read(self) -> None:
         message = receive(self._connection)
@@ -174,18 +176,18 @@ class ProcessLearners:
         self._devices: tuple[str, ...] = ()
 
     def __call__(
-        self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]
+        self, settings: Settings, *, resume: Step | None, earlier: Earlier, poll: Callable[[], None]
     ) -> Learner:
         if not settings.is_language:
-            return learner(settings, resume=resume, cancelled=cancelled)
+            return learner(settings, resume=resume, poll=poll)
         with self._loading("torch"):
             self._devices = devices(settings, resume)
         folder = settings.model.folder
         with self._loading(Path(folder).name, model=True) if folder else nullcontext(lambda: None) as loaded:
 
-            def asked() -> bool:
+            def asked() -> None:
                 loaded()  # what asks whether to give up has been read
-                return cancelled()
+                poll()
 
             history, sent = leading_to(resume, earlier), self._outgoing
             model = language_learner(settings, history, asked, sent.progress, lambda: sent.group)
@@ -227,7 +229,7 @@ def serve(connection: Connection) -> None:
     outgoing = Outgoing(connection)
     logging.getLogger().addHandler(_LogMessages(outgoing))
     incoming = Incoming(connection, outgoing)
-    loop = Loop(outgoing, ProcessLearners(outgoing), incoming.interrupts)
+    loop = Loop(outgoing, ProcessLearners(outgoing), incoming.poll)
     try:
         outgoing.send({"is": "ready"})
         while not loop.ended:

@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from grpo_core.bandit.simulate import never
 from grpo_core.child.process import ChildProcess
 from grpo_core.child.wire import MalformedError, Message
 from grpo_core.config import Settings
@@ -28,6 +27,7 @@ from grpo_core.foreign.readers import Readers
 from grpo_core.jobs.cluster_calls import CHECKS, LONGEST_PROBLEM, Ran, opened_result, sealed, unexpected, versions
 from grpo_core.jobs.cluster_client import LIMITS, NEEDED, PAUSE, not_reached, serve
 from grpo_core.jobs.slurm import SlurmJobs, described, submit
+from grpo_core.progress import unpolled
 from grpo_core.queue.queue import Planned, Progress, Work, claimed, in_window
 from grpo_core.runs.files import in_use, replacing
 from grpo_core.runs.reader import RunReader
@@ -63,7 +63,7 @@ class Cluster(AbstractContextManager["Cluster"]):
             installed.
     """
 
-    def __init__(self, where: str, poll: Callable[[], None] = never) -> None:
+    def __init__(self, where: str, poll: Callable[[], None] = unpolled) -> None:
         if not where.strip():
             raise GrpoError(tr("Give the address of a scheduler, such as tcp://HOST:8786, or its scheduler file."))
         self.where, self._number = where, 0

@@ -19,7 +19,7 @@ import numpy as np
 
 from grpo_core import __version__
 from grpo_core.config import Settings
-from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, given_up, shortened
+from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, shortened
 from grpo_core.experiments.ensemble import Ensemble, ensembles
 from grpo_core.experiments.repeats import SERIES, Repeats, repeated
 from grpo_core.foreign.replies import fits
@@ -108,7 +108,7 @@ def _run(settings: Settings, title: str, updates: int, file: np.ndarray, *, poll
         made: list[tuple[int, dict[str, float], str]] = []
         trouble, last = "", 0
         try:
-            for done, scalars, note in trained_until(path, run, updates, given_up(poll)):
+            for done, scalars, note in trained_until(path, run, updates, poll):
                 made.append((done, dict(scalars), note))
         except NonFiniteError as error:
             trouble, last = str(error), error.step - 1

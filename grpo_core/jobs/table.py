@@ -16,7 +16,6 @@ import numpy as np
 from grpo_core import parts
 from grpo_core.child.answering import Answer, Poll, answer
 from grpo_core.config import Settings, language_settings
-from grpo_core.errors import given_up
 from grpo_core.experiments.ensemble import Ensemble, ensembles
 from grpo_core.experiments.language_ensemble import language_ensembles
 from grpo_core.experiments.race import raced
@@ -48,7 +47,7 @@ def trained(points: Sequence[Settings], seeds: Sequence[int], updates: int, *, p
 def first_updates(points: Sequence[Settings], *, poll: Poll) -> Iterator[Step]:
     """Yield the first update of a language model at each of ``points``."""
     for settings in points:
-        yield next(language_learner(settings, [], given_up(poll)))
+        yield next(language_learner(settings, [], poll))
 
 
 def ledger(*, poll: Poll) -> Iterator[dict[str, object]]:
@@ -61,14 +60,14 @@ def ledger(*, poll: Poll) -> Iterator[dict[str, object]]:
     from grpo_core.lm.learner import LanguageLearner
 
     engine = TORCH if torch_is_there() else NUMPY
-    learner = LanguageLearner(language_settings(), cancelled=given_up(poll), make_policy=ENGINES[engine])
+    learner = LanguageLearner(language_settings(), poll=poll, make_policy=ENGINES[engine])
     next(learner)
     yield learner.policy.ledger()
 
 
 def queued(folder: str, *, poll: Poll) -> Iterator[object]:
     """Train the runs of the queue in ``folder`` in this process (:func:`grpo_core.queue.queue.training`)."""
-    return training(Path(folder), given_up(poll))
+    return training(Path(folder), poll)
 
 
 def on_cluster(where: str, job: str, *arguments: object, poll: Poll) -> Iterator[object]:

@@ -31,21 +31,19 @@ class Answering:
         self._copy: LanguageLearner | None = None
 
     @overload
-    def __call__(
-        self, question: Question, step: Step, history: Sequence[Step], cancelled: Callable[[], bool]
-    ) -> Answer: ...
+    def __call__(self, question: Question, step: Step, history: Sequence[Step], poll: Callable[[], None]) -> Answer: ...
     @overload
     def __call__(
-        self, question: Question | Replay, step: Step, history: Sequence[Step], cancelled: Callable[[], bool]
+        self, question: Question | Replay, step: Step, history: Sequence[Step], poll: Callable[[], None]
     ) -> AnyAnswer: ...
     def __call__(
-        self, question: Question | Replay, step: Step, history: Sequence[Step], cancelled: Callable[[], bool]
+        self, question: Question | Replay, step: Step, history: Sequence[Step], poll: Callable[[], None]
     ) -> AnyAnswer:
         """Answer a question.
 
         Args:
             history: the consecutive updates that end with the one before ``step``; empty for the first update.
-            cancelled: returns True to stop with ``Cancelled``.
+            poll: called before every token; stops by raising ``Cancelled``.
 
         Raises:
             GrpoError: the question cannot be answered; the message says why.
@@ -54,7 +52,7 @@ class Answering:
         if self._copy is None or self._at != at:
             start = step.settings if not history else history[-1].settings
             engine = ENGINES[chosen_engine(start, step)]
-            self._copy = LanguageLearner(start, history=history, cancelled=cancelled, make_policy=engine)
+            self._copy = LanguageLearner(start, history=history, poll=poll, make_policy=engine)
             self._at = at
         return answered(self._copy, question, step, self._copy.policy.text)
 

@@ -22,7 +22,7 @@ from grpo_core.lm.engines import ENGINES, chosen_engine
 from grpo_core.lm.interface import LanguagePolicy, Poll, engine_of, marks
 from grpo_core.lm.passes import array_of, require_finite
 from grpo_core.lm.rewards import PromptSource
-from grpo_core.progress import Phase, Progress, UpdateProgress, unreported
+from grpo_core.progress import Phase, Progress, UpdateProgress, unpolled, unreported
 from grpo_core.record import Step
 from grpo_core.snapshot_file import holds_weights
 from grpo_core.text import plural, tr
@@ -55,7 +55,7 @@ class PolicyLearner(Generic[PolicyT]):
         settings: settings of the next update.
         history: the recorded updates up to the point where the run continues: the first has weights, or is update 1;
             the others are replayed.
-        cancelled: called before every token and every pass.
+        poll: called before every token and every pass; ends the work by raising ``Cancelled``.
         progress: receives reports of a long update (:class:`grpo_core.progress.UpdateProgress`).
         group: returns the index of the group whose completions are reported during sampling.
         make_policy: creates the initial model, its reference and its optimizer; by default with the engine of a new
@@ -76,12 +76,12 @@ class PolicyLearner(Generic[PolicyT]):
         settings: Settings,
         *,
         history: Sequence[Step] = (),
-        cancelled: Callable[[], bool],
+        poll: Callable[[], None] = unpolled,
         progress: Callable[[Progress], None] = unreported,
         group: Callable[[], int] = lambda: 0,
         make_policy: Callable[[Settings], PolicyT] | None = None,
     ) -> None:
-        self._cancelled = cancelled
+        self._ask = poll
         self._progress = UpdateProgress(progress, quiet=0.0 if settings.model.folder else None, group=group)
         self._settings = history[-1].settings if history else settings
         self._step = 0
@@ -308,10 +308,6 @@ class PolicyLearner(Generic[PolicyT]):
     def _poll(self, done: int, total: int) -> None:
         """Check for cancellation in work that is not a new update."""
         self._ask()
-
-    def _ask(self) -> None:
-        if self._cancelled():
-            raise Cancelled(tr("The run was interrupted and is at update {step}.").format(step=self._step))
 
     def _autocast(self) -> AbstractContextManager[object]:
         return self.policy.computing(self._settings)

@@ -57,7 +57,7 @@ class Recipe:
 
 
 def pretrained(
-    recipe: Recipe, partial: Path, *, cancelled: Callable[[], bool], progress: Callable[[int, float], None]
+    recipe: Recipe, partial: Path, *, poll: Callable[[], None], progress: Callable[[int, float], None]
 ) -> Transformer:
     """Train the model of ``recipe``, continuing from the file ``partial`` if it exists.
 
@@ -66,7 +66,7 @@ def pretrained(
         progress: called with (steps done, loss in nats per token).
 
     Raises:
-        Cancelled: ``cancelled()`` returned True; the same call continues from there.
+        Cancelled: ``poll`` raised it; the same call continues from there.
         GrpoError: ``partial`` belongs to another recipe.
     """
     torch.set_num_threads(recipe.threads)
@@ -74,9 +74,11 @@ def pretrained(
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
     done = _resumed(recipe, model, optimizer, partial) if partial.exists() else 0
     for step in range(done, recipe.steps):
-        if cancelled():
+        try:
+            poll()
+        except Cancelled:
             _keep(recipe, model, optimizer, partial, step)
-            raise Cancelled(f"Stopped after {step} steps; the same command continues from there.")
+            raise Cancelled(f"Stopped after {step} steps; the same command continues from there.") from None
         optimizer.param_groups[0]["lr"] = recipe.learning_rate * schedule(step, recipe.steps)
         tokens, counted = batch(recipe, step)
         logits = model(tokens[:, :-1])

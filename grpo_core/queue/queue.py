@@ -82,17 +82,17 @@ class Work:
         return place, status, max(self._left, 0) * (time.monotonic() - self._began) / max(self._done, 1)
 
 
-def training(folder: Path, cancelled: Callable[[], bool]) -> Iterator[Progress]:
+def training(folder: Path, poll: Callable[[], None]) -> Iterator[Progress]:
     """Continue the queue in ``folder`` from its files. Yield the state of each run, then after every update that of its
     run.
 
     A run with a non-finite number ends there, with the error message in a file next to its own; the others continue.
 
     Args:
-        cancelled: called before every token and every pass.
+        poll: called before every token and every pass; stops by raising ``Cancelled``.
 
     Raises:
-        Cancelled: ``cancelled`` returned True; finished updates are kept.
+        Cancelled: ``poll`` raised it; finished updates are kept.
         RunFileError: another process is working on the queue, or a run cannot be written.
         GrpoError: the runs cannot be trained here.
     """
@@ -103,7 +103,7 @@ def training(folder: Path, cancelled: Callable[[], bool]) -> Iterator[Progress]:
             run = work.queue.runs[place]
             path = folder / run.file
             try:
-                for update in trained_until(path, run, work.queue.updates, cancelled):
+                for update in trained_until(path, run, work.queue.updates, poll):
                     yield work.finished(place, *update)
             except NonFiniteError as error:
                 yield work.given_up(place, error.step - 1, str(error))
@@ -122,7 +122,7 @@ def in_window(run: Planned) -> RunFileError:
 
 
 def trained_until(
-    path: Path, run: Planned, updates: int, cancelled: Callable[[], bool]
+    path: Path, run: Planned, updates: int, poll: Callable[[], None]
 ) -> Iterator[tuple[int, Mapping[str, float], str]]:
     """Train a run until it has ``updates`` updates. After each update, yield the number of updates, the update's
     metrics, and a note on how the run was resumed, which is empty after the first update.
@@ -132,7 +132,7 @@ def trained_until(
     there = path.exists()
     with RunWriter.open(path) if there else RunWriter.create(path, run.settings, title=run.title) as writer:
         with RunReader.open(path) as reader:
-            training = learner(run.settings, resume=resume_point(reader), earlier=reader.step, cancelled=cancelled)
+            training = learner(run.settings, resume=resume_point(reader), earlier=reader.step, poll=poll)
         note = continuation_note(training) if isinstance(training, PolicyLearner) else ""
         for done in range(writer.committed + 1, updates + 1):
             step = next(training)

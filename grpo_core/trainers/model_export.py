@@ -50,10 +50,6 @@ def standing_after(
         GrpoError: the run is not of a model from a folder, has no such update, or its model cannot be loaded.
     """
 
-    def cancelled() -> bool:
-        poll()
-        return False
-
     with RunReader.open(run) as reader, closing(Lineage(reader, run.parent)) as lineage:
         settings = reader.meta.settings
         if not settings.is_language or not settings.model.folder or settings.is_recorded:
@@ -71,7 +67,7 @@ def standing_after(
                 )
             )
         step = lineage.step(wanted)
-        learner: Any = language_learner(step.settings, leading_to(step, lineage.step), cancelled)
+        learner: Any = language_learner(step.settings, leading_to(step, lineage.step), poll)
         yield lineage.holder(wanted), step, learner
 
 

@@ -166,9 +166,7 @@ def test_the_start_near_the_turn_is_small_and_its_last_update_can_be_gone_on_fro
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_language_model_goes_on_from_the_start_near_the_turn_and_learns_to_cheat(engine: str) -> None:
     with RunReader.open(RESOURCES / GAMEABLE.out) as reader:
-        training = LanguageLearner(
-            GAMEABLE.settings, history=(reader.step(reader.last),), cancelled=lambda: False, make_policy=ENGINES[engine]
-        )
+        training = LanguageLearner(GAMEABLE.settings, history=(reader.step(reader.last),), make_policy=ENGINES[engine])
         steps = [next(training) for _ in range(25)]
     held_out = [step.measurements["accuracy_greedy"] for step in steps if "accuracy_greedy" in step.measurements]
     assert held_out[0] > 0.9 and held_out[-1] < 0.2

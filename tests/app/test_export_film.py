@@ -7,6 +7,7 @@ import os
 import stat
 from contextlib import suppress
 from dataclasses import replace
+from functools import partialmethod
 from itertools import islice
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from app.export.stage import SIZE
 from app.export.webp import AnimatedWebp, chunks
 from app.settings.files import write
 from app.workspace.cursor import Cursor, Stage
+from app.workspace.evolution import Evolution
 from app.workspace.film import update_film
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
@@ -189,6 +191,19 @@ def test_an_update_of_a_language_model_shows_its_completions(tmp_path: Path, qap
     frames = read(out)
     assert len(frames) > 1
     assert {(image.width(), image.height()) for image, _ in frames} == {SIZE}
+
+
+def test_answers_are_read_to_the_end_before_a_film_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qapp: object
+) -> None:
+    take, films = Evolution.take, []
+    command = [str(example("arithmetic")), "--panel", "evolution", "--updates", "3:5", "--speed", "10", "--rate", "10"]
+    for seconds in (60.0, 0.0):  # all updates at once, and one with each frame
+        monkeypatch.setattr(Evolution, "take", partialmethod(take, budget=seconds))
+        film = tmp_path / f"{seconds}.webp"
+        assert main([*command, "--out", str(film)]) == 0
+        films.append(film.read_bytes())
+    assert films[0] == films[1]
 
 
 @pytest.mark.parametrize(

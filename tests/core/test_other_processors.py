@@ -40,7 +40,7 @@ UPDATES = {"bandit": 100, **dict.fromkeys(ENGINES, 3)}
 
 
 def begun(name: str) -> LanguageLearner:
-    return LanguageLearner(LANGUAGE, cancelled=lambda: False, make_policy=ENGINES[name])
+    return LanguageLearner(LANGUAGE, make_policy=ENGINES[name])
 
 
 def make(folder: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_run_is_explained_and_its_series_are_recomputed_up_to_rounding(name: s
 @pytest.mark.parametrize("name", ENGINES)
 def test_a_language_model_replayed_here_says_by_how_much_it_differs(name: str, made_elsewhere: Path) -> None:
     *before, last = _steps(made_elsewhere / f"{name}.grpo")
-    again = LanguageLearner(LANGUAGE, history=before, cancelled=lambda: False)
+    again = LanguageLearner(LANGUAGE, history=before)
     assert again.policy.engine == name
     assert again.drift < 1e-4
     assert (again.drift > 0) == ("on another machine" in continuation_note(again)), "0 where nothing could be varied"

@@ -57,7 +57,7 @@ class SweepController(ExperimentController[SweepResults]):
             return shared_ensembles(self._jobs, points, sweep.seeds, sweep.updates, poll=counted)
 
         self._tell.start()
-        self.start(SweepResults(sweep), make)
+        self.begin(SweepResults(sweep), make)
 
     def exchange(self, results: SweepResults | None) -> SweepResults | None:
         """Cancel a sweep, show ``results`` of another kind of run, and return those shown before."""
@@ -66,9 +66,9 @@ class SweepController(ExperimentController[SweepResults]):
         self.changed.emit()
         return before
 
-    def close(self) -> None:
+    def close(self, patience: float | None = None) -> None:
         self._tell.stop()
-        super().close()
+        super().close(patience)
 
     def progress(self) -> str:
         """Return a message about the progress, or an empty string if no sweep is running."""

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLineEdit,
 
 from app.boxes import down
 from app.export.process import exporting
-from app.jobs.runner import CANCELLED, Runner
+from app.jobs.runner import CANCELLED, FILE_FAILED, Runner
 from app.messages.message import Severity
 from app.settings.files import write_or_say
 from app.teaching.controllers.lessons import CSV, LessonController
@@ -33,15 +33,15 @@ if TYPE_CHECKING:  # panels are imported only when they are created
 FILES = tr("Homework (*.json)")
 
 
-class HomeworkController(QObject):
-    """Saves the predictions of this session to a file, and starts reading a folder of such files."""
+class HomeworkController(Runner):
+    """Saves the predictions of this session to a file, and reads a folder of such files."""
+
+    failed = FILE_FAILED
 
     def __init__(self, program: Application, lessons: LessonController, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(parent, self._on_arrived, self._on_ended)
         self._window, self._exports, self._lessons = program.window, program.exports, lessons
         self._name = ""
-        self._runner = Runner(self, self._on_arrived, self._on_ended)
-        self._runner.failed = tr("The work on the file was stopped by an unexpected error.")
 
     def connect_panel(self, panel: Any) -> None:
         """Connect a panel that has just been created: that of the lessons, or that of a class's homework."""
@@ -97,15 +97,11 @@ class HomeworkController(QObject):
         self._read(panel, folder)
         return panel
 
-    def close(self) -> None:
-        """Stop reading, because the program closes."""
-        self._runner.close()
-
     def _read(self, panel: HomeworkPanel, folder: Path, out: Path | None = None) -> None:
         """Read ``folder`` in a separate process, which also writes the table to ``out`` if given."""
         if out is None:
             panel.begin(folder)
-        self._runner.start(exporting("homework", str(folder), "" if out is None else str(out)))
+        self.start(exporting("homework", str(folder), "" if out is None else str(out)))
 
     @Slot()
     def _ask_table(self) -> None:

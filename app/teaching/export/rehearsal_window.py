@@ -41,20 +41,14 @@ class RehearsalWindow(QDialog):
         self.end = push_button(tr("Cancel"), pressed=self._on_end)
         row = across((self.bar, 1), self.end)
         down(self.status, (self.report, 1), row, on=self)
-        self._runner = Runner(self)
-        self._runner.arrived.connect(self._on_arrived)
-        self._runner.ended.connect(self._on_ended)
+        self.runner = Runner(self, self._on_arrived, self._on_ended)
 
     def start(self, called: str) -> None:
         """Start the rehearsal. ``called`` is the lesson's id, or its file."""
-        self._runner.start(exporting("rehearsal", called))
-
-    @property
-    def busy(self) -> bool:
-        return self._runner.busy
+        self.runner.start(exporting("rehearsal", called))
 
     def done(self, result: int) -> None:
-        self._runner.close()
+        self.runner.close()
         super().done(result)
 
     @Slot(object)
@@ -77,7 +71,7 @@ class RehearsalWindow(QDialog):
 
     @Slot()
     def _on_end(self) -> None:
-        if self.busy:
-            self._runner.cancel()
+        if self.runner.busy:
+            self.runner.cancel()
         else:
             self.close()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Slot
 
 from app.clock import Timer, now
-from app.messages.message import BarAction, Message, Severity
+from app.messages.message import BarAction, Severity
 from app.trainers.controllers.recorded_runs import RecordedRuns
 from app.trainers.examination import examination_of
 from app.trainers.panel_rows import DIAGNOSIS
@@ -120,7 +120,7 @@ class Examinations(QObject):
     def _say(self, text: str) -> None:
         if text:
             show = BarAction(text=tr("Show the diagnosis"), run=self._show)
-            self._messages.post(Message(text=text, severity=Severity.INFO, actions=(show,), id=FOUND))
+            self._messages.say(text, Severity.INFO, show, id=FOUND)
 
     def _show(self) -> None:
         self._window.show_panel(DIAGNOSIS)

@@ -138,7 +138,7 @@ class ModelFolders(FileTasks):
             view = self._program.workspace.view
             number = view.cursor.step or view.head
             text = written.format(target=folder, step=number)
-            self._program.exporter.start(folder, text, "--model", kind, "--step", str(number))
+            self._program.exporter.export(folder, text, "--model", kind, "--step", str(number))
 
 
 def is_model(path: Path) -> bool:

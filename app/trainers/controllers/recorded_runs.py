@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QInputDialog
 
 from app.clock import Timer
-from app.messages.message import BarAction, Message, Severity
+from app.messages.message import BarAction, Severity
 from app.sessions.file_task import PATIENCE_MS, FileTasks
 from app.trainers.controllers.recorded_follower import RecordedFollower
 from app.trainers.recorded_run import RecordedRun, prepare
@@ -105,7 +105,7 @@ class RecordedRuns(QObject):
         if isinstance(run, tuple):
             ask = partial(self._ask_columns, path, otherwise, run[1])
             say = BarAction(text=tr("Say what its columns mean…"), run=ask, closes=False)
-            self._messages.post(Message(text=run[0], severity=Severity.ERROR, actions=(say,), id=f"{COLUMNS} {path}"))
+            self._messages.say(run[0], Severity.ERROR, say, id=f"{COLUMNS} {path}")
             return
         self._messages.remove(f"{COLUMNS} {path}")
         if table:
@@ -138,7 +138,7 @@ class RecordedRuns(QObject):
         run, goal = self._approach.run, self._approach.goal
         if run is not None and goal is not None:
             text = tr("Reading step {step} …").format(step=run.label(goal.step))
-            self._messages.post(Message(text=text, severity=Severity.INFO, id=PREPARING))
+            self._messages.say(text, Severity.INFO, id=PREPARING)
 
     def _say_notes(self, run: RecordedRun) -> None:
         if run.note:
@@ -146,8 +146,8 @@ class RecordedRuns(QObject):
             another = BarAction(text=tr("Open another run of it"), run=partial(self._ask_sibling, run), closes=False)
             columns = run.source.columns
             forget = BarAction(text=tr("Forget what its columns mean"), run=partial(self._forget, columns))
-            actions = (*(another,) * bool(run.source.siblings), *(forget,) * bool(columns))
-            self._messages.post(Message(text=text, severity=Severity.INFO, actions=actions, id=NOTES))
+            actions = [another] * bool(run.source.siblings) + [forget] * bool(columns)
+            self._messages.say(text, Severity.INFO, *actions, id=NOTES)
         else:
             self._messages.remove(NOTES)
 
@@ -187,7 +187,7 @@ class RecordedRuns(QObject):
             title=follower.run.title, done=done, count=count
         )
         cancel = BarAction(text=tr("Cancel"), run=follower.stop_computing, closes=True)
-        self._messages.post(Message(text=text, severity=Severity.INFO, actions=(cancel,), id=SERIES))
+        self._messages.say(text, Severity.INFO, cancel, id=SERIES)
 
     @Slot(object, object)
     def _on_replaced(self, follower: RecordedFollower, source: Source) -> None:

@@ -81,7 +81,7 @@ def base(options: argparse.Namespace) -> Settings | None:
     return settings
 
 
-def resumed(options: argparse.Namespace, path: Path, cancelled: Callable[[], bool]) -> tuple[Learner, RunWriter] | None:
+def resumed(options: argparse.Namespace, path: Path, poll: Callable[[], None]) -> tuple[Learner, RunWriter] | None:
     """Return a learner that continues from a checkpoint, and its run file at ``path``, or None if no checkpoint is
     requested. Nothing is left behind on failure.
     """
@@ -96,7 +96,7 @@ def resumed(options: argparse.Namespace, path: Path, cancelled: Callable[[], boo
             last = resume_point(reader)
             assert last is not None
             settings = reader.settings_at(last.step + 1)
-        return learner(settings, resume=last, cancelled=cancelled), RunWriter.open(path)
+        return learner(settings, resume=last, poll=poll), RunWriter.open(path)
     except BaseException:
         remove(path)
         raise

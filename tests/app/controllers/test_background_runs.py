@@ -205,7 +205,7 @@ def test_closing_the_program_ends_the_process_and_the_next_start_offers_the_rest
     assert any("β 0.5, seed 0 has not begun yet." in text for text in second.messages)
     second.program.window.messages.remove("queue")
     second.program.background_runs.offer()
-    qtbot.waitUntil(lambda: not second.program.background_runs.searching)
+    qtbot.waitUntil(lambda: not second.program.background_runs.search.busy)
     assert not any("not finished" in text for text in second.messages), "nobody wants it any more"
     take_down(second)
 

@@ -26,6 +26,7 @@ from app.jobs.queue import BackgroundQueue, QueueState
 from app.settings.preferences import load_preferences
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError
+from grpo_core.progress import unpolled
 from tests.app.conftest import Driver, make, take_down
 from tests.core.experiments.queues import work
 from tests.core.experiments.test_cluster import curves, small_queue, started
@@ -40,10 +41,6 @@ ASKED: dict[str, tuple[Any, ...]] = {
     "repeats": (SMALL, (0, 1), 40),
 }
 NOBODY = "tcp://127.0.0.1:9"
-
-
-def never() -> None:
-    """Do nothing when polled."""
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +63,7 @@ def jobs() -> Iterator[Jobs]:
 @pytest.mark.parametrize("job", ASKED)
 def test_a_job_on_a_cluster_gives_the_same_bits(there: str, jobs: Jobs, job: str) -> None:
     jobs.cluster = there
-    found, expected = (list(way(job, *ASKED[job], poll=never)) for way in (jobs.spread, Jobs().results))
+    found, expected = (list(way(job, *ASKED[job], poll=unpolled)) for way in (jobs.spread, Jobs().results))
     assert len(found) == len(expected) > 1
     for one, other in zip(found, expected, strict=True):
         assert_equal(one, other)
@@ -84,14 +81,14 @@ def test_a_job_on_a_cluster_is_given_up(there: str, jobs: Jobs) -> None:
 
     with pytest.raises(Cancelled, match="enough"):
         list(jobs.spread("ensembles", [SMALL], (0, 1), 20_000_000, poll=after_a_while))
-    assert len(list(jobs.spread(*("ensembles", *ASKED["ensembles"]), poll=never))) == 2
+    assert len(list(jobs.spread(*("ensembles", *ASKED["ensembles"]), poll=unpolled))) == 2
 
 
 def test_a_window_without_processes_refuses_a_cluster() -> None:
     here = Jobs()
     here.cluster = NOBODY
     with pytest.raises(GrpoError, match="choose this machine"):
-        list(here.spread("repeats", *ASKED["repeats"], poll=never))
+        list(here.spread("repeats", *ASKED["repeats"], poll=unpolled))
 
 
 def test_the_window_knows_nothing_of_dask() -> None:

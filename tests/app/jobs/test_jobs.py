@@ -11,9 +11,9 @@ import pytest
 
 from app.jobs import job_process
 from app.jobs.jobs import IDLE, Jobs
-from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError, SettingsError
+from grpo_core.progress import unpolled
 
 SMALL = Settings().replace({"learner.group_size": 4, "learner.mu": 1})
 ENDLESS = ([SMALL], (0, 1), 10_000_000)
@@ -39,7 +39,7 @@ def kept() -> list[int]:
 
 
 def test_a_process_computes_what_a_thread_computes(jobs: Jobs) -> None:
-    there, here = (list(one.results("ensembles", *SHORT, poll=never)) for one in (jobs, Jobs()))
+    there, here = (list(one.results("ensembles", *SHORT, poll=unpolled)) for one in (jobs, Jobs()))
     assert len(there) == len(here) == 2
     for one, other in zip(there, here, strict=True):
         assert one.settings == other.settings and one.seeds == other.seeds
@@ -56,9 +56,9 @@ def test_as_many_passes_are_counted_as_are_made(jobs: Jobs) -> None:
 
 
 def test_the_next_job_gets_the_process_of_the_last(jobs: Jobs) -> None:
-    list(jobs.results("ensembles", *SHORT, poll=never))
+    list(jobs.results("ensembles", *SHORT, poll=unpolled))
     first = kept()
-    list(jobs.results("lengths", SMALL.replace({"task.landscape": "length"}), (0, 1), poll=never))
+    list(jobs.results("lengths", SMALL.replace({"task.landscape": "length"}), (0, 1), poll=unpolled))
     assert len(first) == 1 and kept() == first
 
 
@@ -70,13 +70,13 @@ def test_a_job_that_is_given_up_leaves_a_process_for_the_next(jobs: Jobs) -> Non
         list(jobs.results("ensembles", *ENDLESS, poll=refuse))
     first = kept()
     assert len(first) == 1
-    assert len(list(jobs.results("ensembles", *SHORT, poll=never))) == 2
+    assert len(list(jobs.results("ensembles", *SHORT, poll=unpolled))) == 2
     assert kept() == first
 
 
 def test_an_error_there_is_an_error_here_and_the_process_goes_on(jobs: Jobs) -> None:
     with pytest.raises(SettingsError, match="no such preset"):
-        list(jobs.results("race", SMALL, ("nobody",), 2, 2, "updates", poll=never))
+        list(jobs.results("race", SMALL, ("nobody",), 2, 2, "updates", poll=unpolled))
     assert len(kept()) == 1
 
 
@@ -92,15 +92,15 @@ def test_a_killed_process_is_said_and_another_takes_its_place(jobs: Jobs) -> Non
     with pytest.raises(GrpoError, match="ended unexpectedly"):
         list(jobs.results("ensembles", *ENDLESS, poll=kill))
     assert killed and not kept()
-    assert len(list(jobs.results("ensembles", *SHORT, poll=never))) == 2
+    assert len(list(jobs.results("ensembles", *SHORT, poll=unpolled))) == 2
 
 
 def test_a_process_that_was_killed_while_it_was_idle_is_not_asked(jobs: Jobs) -> None:
-    list(jobs.results("ensembles", *SHORT, poll=never))
+    list(jobs.results("ensembles", *SHORT, poll=unpolled))
     (idle,) = children()
     idle.kill()
     psutil.wait_procs([idle])
-    assert len(list(jobs.results("ensembles", *SHORT, poll=never))) == 2
+    assert len(list(jobs.results("ensembles", *SHORT, poll=unpolled))) == 2
     assert len(kept()) == 1 and kept() != [idle.pid]
 
 
@@ -119,7 +119,7 @@ def test_two_experiments_at_a_time_have_a_process_each_and_as_many_are_kept_as_s
     thread = Thread(target=compute)
     thread.start()
     assert begun.wait(60)
-    assert len(list(jobs.results("ensembles", *SHORT, poll=never))) == 2
+    assert len(list(jobs.results("ensembles", *SHORT, poll=unpolled))) == 2
     assert len(children()) == 2
     go_on.set()
     thread.join()
@@ -128,10 +128,10 @@ def test_two_experiments_at_a_time_have_a_process_each_and_as_many_are_kept_as_s
 
 def test_closing_leaves_no_process_and_later_jobs_to_the_thread_that_asks(jobs: Jobs) -> None:
     before = {child.pid for child in children()}
-    list(jobs.results("ensembles", *SHORT, poll=never))
+    list(jobs.results("ensembles", *SHORT, poll=unpolled))
     jobs.close()
     assert {child.pid for child in children()} <= before
-    assert len(list(jobs.results("ensembles", *SHORT, poll=never))) == 2
+    assert len(list(jobs.results("ensembles", *SHORT, poll=unpolled))) == 2
 
 
 def test_where_no_process_can_be_had_the_thread_that_asks_computes(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,5 +139,5 @@ def test_where_no_process_can_be_had_the_thread_that_asks_computes(jobs: Jobs, m
         raise GrpoError("no process")
 
     monkeypatch.setattr(job_process, "JobProcess", none)
-    assert len(list(jobs.results("ensembles", *SHORT, poll=never))) == 2
+    assert len(list(jobs.results("ensembles", *SHORT, poll=unpolled))) == 2
     assert not kept()

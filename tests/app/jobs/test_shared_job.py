@@ -10,10 +10,10 @@ import pytest
 from app.jobs import job_process, shared_job
 from app.jobs.jobs import Jobs
 from app.jobs.shared_job import shared_results
-from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError, SettingsError
 from grpo_core.experiments.ensemble import ensembles
+from grpo_core.progress import unpolled
 
 SMALL = Settings().replace({"learner.group_size": 4, "learner.mu": 1})
 POINTS = [SMALL.replace({"objective.beta": beta}) for beta in (0.0, 0.1, 0.2, 0.3, 0.4)]
@@ -31,7 +31,7 @@ def jobs() -> Iterator[Jobs]:
 
 
 def test_the_results_come_in_the_order_of_the_parts_and_are_those_of_one_call(jobs: Jobs) -> None:
-    shared = list(shared_results(jobs, PARTS, processes=2, poll=never))
+    shared = list(shared_results(jobs, PARTS, processes=2, poll=unpolled))
     alone = list(ensembles(POINTS, SEEDS, UPDATES))
     assert [runs.settings for runs in shared] == POINTS
     for one, other in zip(shared, alone, strict=True):
@@ -47,21 +47,21 @@ def test_parts_that_are_given_up_leave_the_processes_to_the_next(jobs: Jobs) -> 
 
     with pytest.raises(Cancelled, match="enough"):
         list(shared_results(jobs, ENDLESS, processes=2, poll=refuse))
-    assert len(list(shared_results(jobs, PARTS, processes=2, poll=never))) == len(POINTS)
+    assert len(list(shared_results(jobs, PARTS, processes=2, poll=unpolled))) == len(POINTS)
 
 
 def test_a_reader_that_stops_reading_gives_the_rest_up(jobs: Jobs) -> None:
-    reading = shared_results(jobs, [PARTS[0], ENDLESS[0]], processes=2, poll=never)
+    reading = shared_results(jobs, [PARTS[0], ENDLESS[0]], processes=2, poll=unpolled)
     assert isinstance(reading, Generator)
     assert next(reading).settings == POINTS[0]
     reading.close()
-    assert len(list(shared_results(jobs, PARTS, processes=2, poll=never))) == len(POINTS)
+    assert len(list(shared_results(jobs, PARTS, processes=2, poll=unpolled))) == len(POINTS)
 
 
 def test_an_error_in_any_part_is_raised_and_ends_the_others(jobs: Jobs) -> None:
     chain = [SMALL.replace({"task.landscape": "chain"})]
     with pytest.raises(SettingsError, match="one decision"):
-        list(shared_results(jobs, [ENDLESS[0], (chain, SEEDS, UPDATES)], processes=2, poll=never))
+        list(shared_results(jobs, [ENDLESS[0], (chain, SEEDS, UPDATES)], processes=2, poll=unpolled))
 
 
 @pytest.mark.parametrize(("free", "parts"), [(1, 1), (2, 2), (8, 2)])
@@ -75,7 +75,7 @@ def test_a_sweep_is_parted_by_the_cores_that_are_free(free: int, parts: int, mon
     monkeypatch.setattr(shared_job, "IDLE", 2)
     monkeypatch.setattr(shared_job, "free_cores", lambda: free)
     monkeypatch.setattr(shared_job, "shared_results", asked)
-    assert not list(shared_job.shared_ensembles(Jobs(), 3 * POINTS, 64, UPDATES, poll=never))
+    assert not list(shared_job.shared_ensembles(Jobs(), 3 * POINTS, 64, UPDATES, poll=unpolled))
     assert seen == [(parts, parts)]
 
 

@@ -32,7 +32,7 @@ SETTINGS = language_settings().replace({**CHIPS[3].begun_from(language_settings(
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three updates of an agent trained by this program."""
     path = tmp_path_factory.mktemp("agent") / "agent.grpo"
-    run = LanguageLearner(SETTINGS, cancelled=lambda: False)
+    run = LanguageLearner(SETTINGS)
     with RunWriter.create(path, SETTINGS, origin=origin(SETTINGS), title="Agent") as writer:
         for _ in range(3):
             writer.append(next(run))

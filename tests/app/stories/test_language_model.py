@@ -186,7 +186,7 @@ def run_of_torch(tmp_path: Path) -> Path:
     """A run file with two updates computed by torch."""
     small = language_settings().replace({"task.prompts": 2, "learner.group_size": 4, "task.held_out": 8})
     path = tmp_path / "torch.grpo"
-    made = LanguageLearner(small, cancelled=lambda: False, make_policy=ENGINES[TORCH])
+    made = LanguageLearner(small, make_policy=ENGINES[TORCH])
     with RunWriter.create(path, small) as writer:
         for step in islice(made, 2):
             writer.append(step, metrics(step))

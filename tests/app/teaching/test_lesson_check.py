@@ -165,7 +165,7 @@ def test_a_lesson_is_rehearsed_from_the_menu_beside_the_window_and_can_be_ended(
     assert shown.bar.maximum() == 3 * 6
     counted: list[int] = []
     shown.bar.valueChanged.connect(counted.append)
-    driver.qtbot.waitUntil(lambda: not shown.busy, timeout=120_000)
+    driver.qtbot.waitUntil(lambda: not shown.runner.busy, timeout=120_000)
     assert shown.status.text() == "3 steps rehearsed. Faults: 1."
     assert "Fault: The answer (Probability of the likeliest action: 0.953) is outside" in shown.report.toPlainText()
     assert shown.report.toPlainText().count("of 5 other seeds agree") == 2
@@ -177,7 +177,7 @@ def test_a_lesson_is_rehearsed_from_the_menu_beside_the_window_and_can_be_ended(
     assert again is not shown
     again.end.click()
     assert again.status.text() == "The rehearsal was stopped."
-    assert not again.busy
+    assert not again.runner.busy
     again.end.click()
     assert not again.isVisible()
 

@@ -71,16 +71,17 @@ class Deaf:
         self._outgoing = outgoing
 
     def __call__(
-        self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]
+        self, settings: Settings, *, resume: Step | None, earlier: Earlier, poll: Callable[[], None]
     ) -> Learner:
-        real = learner(settings, resume=resume, cancelled=cancelled)
+        real = learner(settings, resume=resume, poll=poll)
         listens = self.listens
 
         def update(wanted: Settings) -> Step:
             step = next(real)
             while step.step >= 2 and Path(os.environ[NOTED]).exists():
                 if listens:
-                    cancelled()
+                    with suppress(Cancelled):
+                        poll()
                 with suppress(OSError):  # it is taken away at this moment
                     _note("slow" if listens else "deaf")
                 time.sleep(0.01)
@@ -122,7 +123,7 @@ class Talking:
         self._outgoing = outgoing
 
     def __call__(
-        self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]
+        self, settings: Settings, *, resume: Step | None, earlier: Earlier, poll: Callable[[], None]
     ) -> Learner:
         progress = UpdateProgress(self._outgoing.progress, quiet=0.0, group=lambda: self._outgoing.group)
         steps = lm_steps(9, settings=settings)
@@ -132,8 +133,7 @@ class Talking:
             token = 9
             progress.begin(step.step, lambda group: beginning(step, group, token - 1))
             while Path(os.environ[NOTED]).exists():
-                if cancelled():
-                    raise Cancelled("The update was given up.")
+                poll()
                 with suppress(OSError):  # it is taken away at this moment
                     token = int(Path(os.environ[NOTED]).read_text(encoding="utf-8") or token)
                 if token <= LONGEST:
@@ -190,13 +190,13 @@ class Endless:
         self._outgoing = outgoing
 
     def __call__(
-        self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]
+        self, settings: Settings, *, resume: Step | None, earlier: Earlier, poll: Callable[[], None]
     ) -> Learner:
         if settings.seed == 66:
             self._outgoing.send({"is": "loading", "model": True, "name": ENDLESS})
             while True:
                 time.sleep(0.1)
-        return learner(settings, resume=resume, cancelled=cancelled)
+        return learner(settings, resume=resume, poll=poll)
 
 
 def serve_endless_model(connection: Connection) -> None:

@@ -13,7 +13,6 @@ import pytest
 from app.training import controller, host
 from app.training.controller import State
 from grpo_core.config import Settings
-from grpo_core.errors import Cancelled
 from grpo_core.learners import Earlier, Learner, learner
 from grpo_core.record import Step
 from grpo_core.runs.run_file import RunReader
@@ -110,9 +109,9 @@ class Endless:
         self.deaf = threading.Event()
 
     def __call__(
-        self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]
+        self, settings: Settings, *, resume: Step | None, earlier: Earlier, poll: Callable[[], None]
     ) -> Learner:
-        endless, real = self, learner(settings, resume=resume, cancelled=cancelled)
+        endless, real = self, learner(settings, resume=resume, poll=poll)
 
         def update(wanted: Settings) -> Step:
             if endless.inside.is_set():
@@ -121,9 +120,8 @@ class Endless:
                 return step
             endless.inside.set()
             endless.deaf.wait()
-            while not cancelled():
-                pass
-            raise Cancelled("given up")
+            while True:
+                poll()
 
         return Scripted(settings, update)
 

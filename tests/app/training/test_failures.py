@@ -214,9 +214,9 @@ class Stumbling:
         self.at: int | None = at
 
     def __call__(
-        self, settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]
+        self, settings: Settings, *, resume: Step | None, earlier: Earlier, poll: Callable[[], None]
     ) -> Learner:
-        stumbling, real = self, learner(settings, resume=resume, cancelled=cancelled)
+        stumbling, real = self, learner(settings, resume=resume, poll=poll)
 
         def update(wanted: Settings) -> Step:
             real.settings = wanted

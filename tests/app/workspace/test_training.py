@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from app.training.controller import Controller
 from app.workspace.player import Player
 from app.workspace.run_manager import RunManager
 from grpo_core.config import Settings
+from grpo_core.errors import Cancelled
 from grpo_core.host.process import serve
 from grpo_core.learners import Earlier, Learner, learner
 from grpo_core.record import Step
@@ -28,8 +30,8 @@ ENTERED = threading.Event()
 class Late:
     """A learner that is always past the last point at which it checks for cancellation."""
 
-    def __init__(self, real: Learner, cancelled: Callable[[], bool]) -> None:
-        self._real, self._cancelled = real, cancelled
+    def __init__(self, real: Learner, poll: Callable[[], None]) -> None:
+        self._real, self._poll = real, poll
         self.note = ""
 
     @property
@@ -46,14 +48,16 @@ class Late:
     def __next__(self) -> Step:
         ENTERED.set()
         never = threading.Event()
-        while not self._cancelled():
-            never.wait(0.001)
+        with suppress(Cancelled):
+            while True:
+                self._poll()
+                never.wait(0.001)
         return next(self._real)
 
 
-def late(settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]) -> Learner:
-    made = learner(settings, resume=resume, earlier=earlier, cancelled=lambda: False)
-    return Late(made, cancelled) if settings.seed == 1 else made
+def late(settings: Settings, *, resume: Step | None, earlier: Earlier, poll: Callable[[], None]) -> Learner:
+    made = learner(settings, resume=resume, earlier=earlier)
+    return Late(made, poll) if settings.seed == 1 else made
 
 
 def begin_update(desk: Desk) -> None:

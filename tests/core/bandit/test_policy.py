@@ -5,9 +5,9 @@ import pytest
 
 from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.layout import gather, places, runs_last, scatter
-from grpo_core.bandit.simulate import never
 from grpo_core.bandit.tasks import task
 from grpo_core.config import BanditTask
+from grpo_core.progress import unpolled
 
 
 def test_the_temperature_divides_the_logits() -> None:
@@ -34,7 +34,7 @@ def test_sampling_inverts_the_cumulative_distribution() -> None:
     work = task(BanditTask(actions=3))
     prob = np.array([[[0.2, 0.3, 0.5]]])
     uniforms = np.array([0, 0.19, 0.21, 0.49, 0.51, 0.999999]).reshape(1, 6, 1)
-    drawn = policy.sample(prob, work, uniforms, never)
+    drawn = policy.sample(prob, work, uniforms, unpolled)
     np.testing.assert_array_equal(drawn.tokens[0, :, 0], [0, 0, 1, 1, 2, 2])
     assert drawn.mask.all()
 
@@ -44,7 +44,7 @@ def test_completions_walk_through_the_states_until_they_end() -> None:
     uniforms = np.array(
         [[0.1, 0.9, 0.1, 0.1], [0.9, 0.1, 0.1, 0.1], [0.1, 0.1, 0.9, 0.9], [0.9, 0.9, 0.9, 0.9]]
     )  # below 0.5: right or more; above: wrong or stop
-    drawn = policy.sample(np.full((1, 6, 2), 0.5), work, uniforms[None], never)
+    drawn = policy.sample(np.full((1, 6, 2), 0.5), work, uniforms[None], unpolled)
     np.testing.assert_array_equal(drawn.tokens[0], [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0], [1, 1, 0, 0]])
     np.testing.assert_array_equal(drawn.mask[0].sum(axis=-1), [2, 4, 3, 2])
     np.testing.assert_array_equal(drawn.context[0], [[0, 1, 0, 0], [0, 2, 2, 2], [3, 4, 4, 0], [3, 5, 0, 0]])
@@ -54,7 +54,7 @@ def test_sampled_frequencies_are_the_probabilities() -> None:
     work = task(BanditTask(actions=4))
     prob = np.array([0.1, 0.2, 0.3, 0.4])
     uniforms = np.random.default_rng(0).random((1, 40_000, 1))
-    drawn = policy.sample(prob.reshape(1, 1, 4), work, uniforms, never)
+    drawn = policy.sample(prob.reshape(1, 1, 4), work, uniforms, unpolled)
     share = np.bincount(drawn.tokens.ravel(), minlength=4) / 40_000
     np.testing.assert_allclose(share, prob, atol=0.01)
 

@@ -18,6 +18,7 @@ from grpo_core.child.asking import Asked
 from grpo_core.child.process import ChildProcess
 from grpo_core.child.start import Limits, Main, command
 from grpo_core.errors import Cancelled, GrpoError
+from grpo_core.progress import unpolled
 from tests.core.child import mains
 
 ROOT = Path(__file__).parents[3]
@@ -46,10 +47,6 @@ def asked() -> Iterator[Asked]:
     yield one
     one.kill()
     one.close()
-
-
-def never() -> None:
-    """Never cancel."""
 
 
 def test_messages_of_json_and_bytes_go_there_and_back(start: Callable[..., ChildProcess]) -> None:
@@ -107,18 +104,18 @@ def test_questions_are_answered_one_after_the_other_and_every_pass_is_counted(as
     passes: list[None] = []
     assert list(asked.results("counted", [30], lambda: passes.append(None))) == list(range(30))
     assert len(passes) >= 30
-    assert list(asked.results("written", [str(tmp_path / "a")], never)) == [None]
+    assert list(asked.results("written", [str(tmp_path / "a")], unpolled)) == [None]
     assert (tmp_path / "a").exists() and asked.usable and not asked.busy
 
 
 def test_what_goes_wrong_there_is_raised_here_and_the_next_question_is_answered(asked: Asked) -> None:
-    results = asked.results("wrong", ["It was wrong."], never)
+    results = asked.results("wrong", ["It was wrong."], unpolled)
     assert next(results) == "begun"
     with pytest.raises(GrpoError, match=r"^It was wrong\.$"):
         next(results)
     with pytest.raises(RuntimeError, match="KeyError: 'nothing'"):
-        list(asked.results("nothing", [], never))
-    assert list(asked.results("counted", [2], never)) == [0, 1]
+        list(asked.results("nothing", [], unpolled))
+    assert list(asked.results("counted", [2], unpolled)) == [0, 1]
 
 
 def test_a_question_that_is_given_up_leaves_the_process_to_the_next(asked: Asked) -> None:
@@ -129,10 +126,10 @@ def test_a_question_that_is_given_up_leaves_the_process_to_the_next(asked: Asked
 
     with pytest.raises(Cancelled, match="enough"):
         list(asked.results("endless", [], refuse))
-    reading = asked.results("endless", [], never)
+    reading = asked.results("endless", [], unpolled)
     assert next(reading) == "begun"
     reading.close()  # type: ignore[attr-defined]
-    assert list(asked.results("counted", [2], never)) == [0, 1] and asked.pid == pid
+    assert list(asked.results("counted", [2], unpolled)) == [0, 1] and asked.pid == pid
 
 
 def test_a_question_that_was_cancelled_without_a_wait_ends_with_that(asked: Asked) -> None:
@@ -142,11 +139,11 @@ def test_a_question_that_was_cancelled_without_a_wait_ends_with_that(asked: Aske
         while asked.busy:
             list(asked.heard())
         raise AssertionError("it has come to an end")
-    assert not asked.busy and list(asked.results("counted", [1], never)) == [0]
+    assert not asked.busy and list(asked.results("counted", [1], unpolled)) == [0]
 
 
 def test_one_that_does_not_give_up_is_killed(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
-    reading = asked.results("stubborn", [], never)
+    reading = asked.results("stubborn", [], unpolled)
     assert next(reading) == "begun"
     asked.give_up(0.2)
     assert not asked.usable
@@ -157,7 +154,7 @@ def test_one_that_does_not_give_up_is_killed(asked: Asked, monkeypatch: pytest.M
 def test_a_deadline_ends_the_process_and_is_said(asked: Asked) -> None:
     begun = time.monotonic()
     with pytest.raises(GrpoError, match=r"has ended \(it did not respond for 1\.5 seconds\); ask again"):
-        list(asked.results("stubborn", [], never, seconds=1.5))
+        list(asked.results("stubborn", [], unpolled, seconds=1.5))
     assert time.monotonic() - begun < 30 and asked.has_ended and not asked.usable
 
 
@@ -166,7 +163,7 @@ def test_a_deadline_ends_the_process_and_is_said(asked: Asked) -> None:
 def test_a_process_that_dies_over_a_question_is_one_sentence(what: str, how: str) -> None:
     asked = Asked(mains.answering, LOST, limits=Limits(memory=8 << 30))
     with pytest.raises(GrpoError) as lost:
-        list(asked.results(what, [], never))
+        list(asked.results(what, [], unpolled))
     assert str(lost.value) == LOST.format(how=how) and not asked.usable
 
 

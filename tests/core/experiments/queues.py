@@ -6,21 +6,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 from grpo_core.errors import Cancelled
-from grpo_core.learners import never
+from grpo_core.progress import unpolled
 from grpo_core.queue import queue as runs
 
 
 def work(
     folder: Path,
     *,
-    cancelled: Callable[[], bool] = never,
+    poll: Callable[[], None] = unpolled,
     progress: Callable[[runs.Progress], None] = lambda report: None,
 ) -> bool:
     """Continue the queue in ``folder``, and report to ``progress`` after every update. Return whether all runs are
     finished.
     """
     try:
-        for report in runs.training(folder, cancelled):
+        for report in runs.training(folder, poll):
             if report[-1] is not None:
                 progress(report)
     except Cancelled:

@@ -30,6 +30,7 @@ from grpo_core.jobs import cluster as clusters
 from grpo_core.jobs.cluster import Cluster
 from grpo_core.jobs.cluster_calls import apart, opened, sealed, versions
 from grpo_core.jobs.cluster_client import PAUSE
+from grpo_core.progress import unpolled
 from grpo_core.queue import queue
 from tests.core.experiments import lying_worker
 from tests.core.experiments.queues import work
@@ -38,10 +39,6 @@ pytest.importorskip("distributed", reason="the extra “cluster” is not instal
 pytestmark = [pytest.mark.xdist_group("cluster"), pytest.mark.timeout(300)]
 POINTS = [Settings().replace({"objective.beta": beta, "learner.mu": mu}) for mu in (1, 2) for beta in (0.0, 0.1, 0.2)]
 SEEDS = range(16)
-
-
-def never() -> None:
-    """Do nothing when polled."""
 
 
 @contextmanager
@@ -91,7 +88,7 @@ def assert_same(found: list[Ensemble], expected: list[Ensemble]) -> None:
 def test_a_sweep_and_a_race_are_those_of_this_process_bit_for_bit(there: str) -> None:
     with Cluster(there) as found:
         assert found.workers == 2
-        assert_same([*found.ensembles(POINTS, SEEDS, 30, poll=never)], [*ensembles(POINTS, SEEDS, 30)])
+        assert_same([*found.ensembles(POINTS, SEEDS, 30, poll=unpolled)], [*ensembles(POINTS, SEEDS, 30)])
         names = ("RLOO", "Dr. GRPO")
         lanes = dict(race(Settings(), names, seeds=SEEDS, updates=20, train=found.ensembles))
     assert_same([*lanes.values()], [*dict(race(Settings(), names, seeds=SEEDS, updates=20)).values()])
@@ -147,7 +144,9 @@ def test_a_queue_is_that_of_this_process_and_is_given_up_and_gone_on_with(there:
         before = [queue.run_status(elsewhere, run).done for run in wanted.runs]
         assert 4 in before and max(before) < 6 and asked
         made = [
-            (place, status.done) for place, status, left in found.queue(str(elsewhere), poll=never) if left is not None
+            (place, status.done)
+            for place, status, left in found.queue(str(elsewhere), poll=unpolled)
+            if left is not None
         ]
     left = [(place, done) for place, count in enumerate(before) for done in range(count + 1, 7)]
     assert sorted(made) == left, "every update once"
@@ -181,7 +180,7 @@ def test_giving_up_ends_what_the_workers_do(there: str) -> None:
     with Cluster(there) as found:
         with pytest.raises(Cancelled):
             [*found.ensembles(endless, SEEDS, 20_000_000, poll=at_work)]
-        following = [*found.ensembles(POINTS, SEEDS, 3, poll=never)]
+        following = [*found.ensembles(POINTS, SEEDS, 3, poll=unpolled)]
     assert_same(following, [*ensembles(POINTS, SEEDS, 3)])
 
 
@@ -197,12 +196,12 @@ def test_a_client_of_another_version_is_refused_by_the_worker(there: str, monkey
     with Cluster(there) as found:
         monkeypatch.setattr(clusters, "versions", lambda: {**versions(), "NumPy": "1.0"})
         with pytest.raises(GrpoError, match=r"NumPy 1\.0, but this machine has"):
-            [*found.ensembles(POINTS[:1], SEEDS, 3, poll=never)]
+            [*found.ensembles(POINTS[:1], SEEDS, 3, poll=unpolled)]
 
 
 def test_what_a_worker_cannot_do_is_said_with_its_address(there: str) -> None:
     with Cluster(there) as found, pytest.raises(GrpoError, match=r"^tcp://.*: .*task.*language model"):
-        [*found.ensembles([language_settings()], SEEDS, 3, poll=never)]
+        [*found.ensembles([language_settings()], SEEDS, 3, poll=unpolled)]
 
 
 def test_damaged_bytes_are_refused() -> None:
@@ -243,7 +242,7 @@ def test_a_lie_of_a_worker_ends_in_a_sentence_and_runs_nothing_here(
     found, lie, touched = liar
     lie.write_text(name, encoding="utf-8")
     with pytest.raises(GrpoError) as error:
-        [*found.ensembles(POINTS[:2], SEEDS, 3, poll=never)]
+        [*found.ensembles(POINTS[:2], SEEDS, 3, poll=unpolled)]
     assert not touched.exists() and 20 < len(str(error.value)) < 400
 
 
@@ -255,10 +254,10 @@ def test_a_run_s_file_stays_as_it_was_if_another_one_comes_back(
     found, lie, _ = liar
     lie.write_text(name, encoding="utf-8")
     runs = small_queue(tmp_path)
-    next(update for update in queue.training(tmp_path, lambda: False) if update[-1] is not None)
+    next(update for update in queue.training(tmp_path, unpolled) if update[-1] is not None)
     before = (tmp_path / runs.runs[0].file).read_bytes()
     with pytest.raises(GrpoError) as error:
-        [*found.queue(str(tmp_path), poll=never)]
+        [*found.queue(str(tmp_path), poll=unpolled)]
     assert str(error.value).startswith("A worker of the cluster sent an answer that is not used: ")
     assert (tmp_path / runs.runs[0].file).read_bytes() == before
     assert {path.name for path in tmp_path.iterdir()} <= {runs.runs[0].file, "queue.json"}, "nothing is left over"
@@ -338,7 +337,7 @@ def test_no_job_is_lost_or_doubled_where_workers_are_killed_twenty_times(tmp_pat
 
         with Cluster(str(file)) as found:
             came: list[Ensemble] = []
-            for number, runs in enumerate(found.ensembles(points, range(64), 400, poll=never)):
+            for number, runs in enumerate(found.ensembles(points, range(64), 400, poll=unpolled)):
                 came.append(runs)
                 if number % 3 == 0 and number < 60:
                     killing(processes, restart)
@@ -357,7 +356,7 @@ def test_when_the_scheduler_is_killed_what_was_done_stays_and_goes_on(
     with started(tmp_path) as (file, processes), Cluster(str(file)) as found:
 
         def train() -> None:
-            for *_, left in found.queue(str(elsewhere), poll=never):
+            for *_, left in found.queue(str(elsewhere), poll=unpolled):
                 if left is not None and processes[0].poll() is None:
                     os.killpg(processes[0].pid, signal.SIGKILL)
                     processes[0].wait()

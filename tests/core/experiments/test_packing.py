@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings
 from grpo_core.jobs.table import JOBS, jobs
 from grpo_core.learners import learner
 from grpo_core.memory import Block
 from grpo_core.packing import kinds, packed, unpacked
+from grpo_core.progress import unpolled
 from grpo_core.record import Step
 from grpo_core.runs.layout import encoded
 from tests.core.steps import random_step
@@ -72,7 +72,7 @@ def test_every_job_that_trains_no_language_model_is_tried_here() -> None:
 def test_the_arguments_and_every_result_of_a_job_cross(job: str) -> None:
     arguments = crossed([*ASKED[job]])
     assert_equal(arguments, [*ASKED[job]])
-    results = list(jobs()[job](*ASKED[job], poll=never))
+    results = list(jobs()[job](*ASKED[job], poll=unpolled))
     assert results
     for result in results:
         assert_equal(crossed(result), result)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings
 from grpo_core.experiments import ensemble
+from grpo_core.progress import unpolled
 
 POINTS = [
     Settings().replace({"learner.mu": 2, "learner.group_size": group, "objective.beta": beta})
@@ -29,7 +29,7 @@ def test_runs_in_parts_compute_the_same_bits(
     split = ensemble.portions(POINTS, len(SEEDS), processes)
     assert len(split) == parts
     assert [point for part in split for point in part] == POINTS
-    apart = [each for part in split for each in ensemble.ensembles(part, SEEDS, 3, poll=never)]
+    apart = [each for part in split for each in ensemble.ensembles(part, SEEDS, 3, poll=unpolled)]
     for one, other in zip(whole, apart, strict=True):
         assert one.settings == other.settings
         np.testing.assert_array_equal(one.policy, other.policy)

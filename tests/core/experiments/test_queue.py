@@ -30,6 +30,7 @@ from grpo_core.queue import queue as runs
 from grpo_core.queue.queue_plan import MANIFEST, MOST_RUNS
 from grpo_core.runs.run_file import RunReader, RunWriter
 from tests.core.experiments.queues import work
+from tests.polls import cancelled_at
 
 ROOT = Path(__file__).parents[3]
 TINY = {
@@ -72,12 +73,6 @@ def same_content(one: Path, other: Path) -> bool:
     return True
 
 
-def after(calls: int) -> Callable[[], bool]:
-    """Return a ``cancelled`` callback that is True from the given call on."""
-    counted = iter(range(10**9))
-    return lambda: next(counted) >= calls
-
-
 @pytest.mark.parametrize("queue", [BANDIT, LANGUAGE], ids=["bandit", "language"])
 def test_each_run_is_the_one_that_its_settings_alone_would_make(tmp_path: Path, queue: runs.Queue) -> None:
     told: list[runs.Progress] = []
@@ -110,7 +105,7 @@ def test_given_up_anywhere_it_goes_on_to_the_same_bits(tmp_path: Path, queue: ru
     folder, whole = begun(tmp_path / "queue", queue), begun(tmp_path / "whole", queue)
     assert work(whole)
     rounds = 0
-    while not work(folder, cancelled=after(110 if queue is LANGUAGE else 25)):
+    while not work(folder, poll=cancelled_at(110 if queue is LANGUAGE else 25)):
         rounds += 1
         statuses = [runs.run_status(folder, run) for run in queue.runs]
         assert runs.unfinished(folder)
@@ -126,7 +121,7 @@ def test_a_run_that_another_engine_goes_on_with_is_named_once(
 ) -> None:
     folder, first = begun(tmp_path, LANGUAGE), LANGUAGE.runs[0]
     with RunWriter.create(folder / first.file, first.settings, title=first.title) as writer:
-        made = LanguageLearner(first.settings, cancelled=lambda: False, make_policy=ENGINES[engine])
+        made = LanguageLearner(first.settings, make_policy=ENGINES[engine])
         for step in islice(made, 3):
             writer.append(step, metrics(step))
     monkeypatch.setattr(engines, "torch_is_there", lambda: False)
@@ -180,7 +175,7 @@ def test_more_updates_may_be_wanted_later_but_not_other_runs(tmp_path: Path) -> 
 
 def test_a_queue_that_was_given_up_keeps_what_it_has_and_can_be_taken_up_again(tmp_path: Path) -> None:
     folder = begun(tmp_path, BANDIT)
-    assert not work(folder, cancelled=after(60))
+    assert not work(folder, poll=cancelled_at(60))
     done = [runs.run_status(folder, run).done for run in BANDIT.runs]
     assert any(done)
     runs.end(folder)
@@ -224,7 +219,7 @@ def test_one_works_on_it_at_a_time(tmp_path: Path) -> None:
 
 def test_a_run_that_a_window_trains_is_passed_over_and_said(tmp_path: Path) -> None:
     folder = begun(tmp_path, BANDIT)
-    assert not work(folder, cancelled=after(60))
+    assert not work(folder, poll=cancelled_at(60))
     first = BANDIT.runs[0]
     with RunWriter.open(folder / first.file) as writer:
         done = writer.committed

@@ -17,7 +17,8 @@ from grpo_core.errors import GrpoError
 from grpo_core.experiments.ensemble import ensembles
 from grpo_core.jobs.cluster import Cluster
 from grpo_core.jobs.slurm import EXAMPLE, SlurmJobs, described
-from tests.core.experiments.test_cluster import assert_same, never
+from grpo_core.progress import unpolled
+from tests.core.experiments.test_cluster import assert_same
 
 pytest.importorskip("distributed", reason="the extra “cluster” is not installed")
 pytestmark = [pytest.mark.xdist_group("cluster"), pytest.mark.timeout(300)]
@@ -101,7 +102,7 @@ def test_a_sweep_runs_in_the_submitted_job(tmp_path: Path, monkeypatch: pytest.M
     points = [Settings().replace({"objective.beta": beta}) for beta in (0.0, 0.1, 0.2)]
     with Cluster(f"slurm:{file(tmp_path, two)}") as found:
         assert found.workers == 2
-        assert_same([*found.ensembles(points, range(8), 20, poll=never)], [*ensembles(points, range(8), 20)])
+        assert_same([*found.ensembles(points, range(8), 20, poll=unpolled)], [*ensembles(points, range(8), 20)])
 
 
 def test_jobs_that_slurm_refuses_and_a_machine_without_it_are_said(

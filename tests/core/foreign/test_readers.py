@@ -17,7 +17,6 @@ import numpy as np
 import psutil
 import pytest
 
-from grpo_core.child.answering import unpolled
 from grpo_core.child.asking import PATIENCE, Asked
 from grpo_core.errors import Cancelled, GrpoError, NotRecordedError, RunFileError
 from grpo_core.foreign import probes
@@ -26,6 +25,7 @@ from grpo_core.foreign.readers import IN_SIGHT, Readers, probed, recorded
 from grpo_core.foreign.recording import Completions, Source
 from grpo_core.foreign.source import RemoteSource
 from grpo_core.foreign.walls import version
+from grpo_core.progress import unpolled
 from grpo_core.runs.layout import encoded
 from grpo_core.trainers.hf.reading import read_model
 from grpo_core.trainers.importers import open_source
@@ -40,10 +40,6 @@ from tests.sessions import open_session
 
 NOBODY = 65534
 WALLED = pytest.mark.skipif(version() == 0, reason="this kernel has no Landlock")
-
-
-def never() -> None:
-    """Never cancel."""
 
 
 @pytest.fixture
@@ -103,7 +99,7 @@ def test_the_updates_are_those_that_are_read_here(name: str, readers: Readers, t
 
 def test_an_examination_is_the_one_that_is_made_here(readers: Readers) -> None:
     path = DATA.parent / "diseased" / "kl_explodes"
-    assert list(readers.results("examination", path, poll=never)) == list(examination(str(path), poll=never))
+    assert list(readers.results("examination", path, poll=unpolled)) == list(examination(str(path), poll=unpolled))
 
 
 def test_what_is_written_meanwhile_is_a_source_of_its_own(readers: Readers, tmp_path: Path) -> None:
@@ -212,7 +208,7 @@ def _or_kill(process: Asked, poll: Any) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="no signals, no limits")
 def test_whatever_goes_wrong_there_is_a_sentence(asked: Asked, kind: str, sentence: str) -> None:
     with pytest.raises(RunFileError, match=sentence):
-        list(asked.results("fails", (kind,), never, seconds=1.0))
+        list(asked.results("fails", (kind,), unpolled, seconds=1.0))
 
 
 @WALLED
@@ -225,7 +221,7 @@ def test_the_process_reaches_the_source_and_its_room_and_nothing_else(
     room = tmp_path / "room"
     room.mkdir()
     arguments = [str(place) for place in (tmp_path / source, room, tmp_path / "outside.db")]
-    (became,) = asked.results("prisoner", arguments, never)
+    (became,) = asked.results("prisoner", arguments, unpolled)
     assert {name for name, what in became.items() if what == "done"} == {
         "read the source",
         "write to its room",
@@ -243,7 +239,7 @@ def test_no_thread_of_the_process_reaches_anything_else(user: int | None, asked:
     tmp_path.chmod(0o777)
     for name in ("source.db", "secret"):
         (tmp_path / name).write_bytes(b"x")
-    (outcomes,) = asked.results("threads", (user, str(tmp_path / "secret"), str(tmp_path / "copy")), never)
+    (outcomes,) = asked.results("threads", (user, str(tmp_path / "secret"), str(tmp_path / "copy")), unpolled)
     assert (outcomes.pop("before"), outcomes.pop("enclosed")) == (["done"], ["True"])
     assert len(outcomes) > (2 if user else 3), "main, watchdog, one of Python and those of pyarrow"
     assert set(map(tuple, outcomes.values())) == {("refused", "refused")}, outcomes
@@ -255,18 +251,18 @@ def test_no_probe_leaves_the_sandbox(user: int | None, asked: Asked, tmp_path: P
     if user is not None and os.geteuid() != 0:
         pytest.skip("only root can become another user")
     tmp_path.chmod(0o777)
-    (outcomes,) = asked.results("probing", (user, *probe_files(tmp_path)), never)
+    (outcomes,) = asked.results("probing", (user, *probe_files(tmp_path)), unpolled)
     assert len(outcomes) > 30 and probes.failures(outcomes) == [], probes.table(outcomes)
 
 
 @WALLED
 def test_a_process_that_can_connect_can_do_nothing_else(asked: Asked, tmp_path: Path) -> None:
-    (outcomes,) = asked.results("connecting", probe_files(tmp_path), never)
+    (outcomes,) = asked.results("connecting", probe_files(tmp_path), unpolled)
     assert probes.failures(outcomes) == ["open a socket", "open a pair of sockets"], probes.table(outcomes)
 
 
 def test_the_probes_succeed_where_nothing_refuses_them(asked: Asked, tmp_path: Path) -> None:
-    (outcomes,) = asked.results("open_all", probe_files(tmp_path)[:2], never)
+    (outcomes,) = asked.results("open_all", probe_files(tmp_path)[:2], unpolled)
     refused = {name for name, outcome in outcomes.items() if outcome == probes.REFUSED}
     assert refused <= {"set an attribute", "read the environment", "trace"}, probes.table(outcomes)
 
@@ -315,7 +311,7 @@ def test_a_process_cannot_fill_the_disk(kind: str, sentence: str, tmp_path: Path
     try:
         process.read(tmp_path / "run.db", room, 1_000_000)
         with pytest.raises(RunFileError, match=sentence):
-            list(process.results("converted_run", (str(room), kind), never))
+            list(process.results("converted_run", (str(room), kind), unpolled))
         assert space_of(room) < 200_000_000
     finally:
         process.kill()
@@ -324,7 +320,7 @@ def test_a_process_cannot_fill_the_disk(kind: str, sentence: str, tmp_path: Path
 
 @pytest.mark.parametrize("name", LIES)
 def test_a_lie_of_the_process_ends_in_a_sentence_with_the_file_s_name(name: str, tmp_path: Path) -> None:
-    line = Line(tmp_path / "run.db", None, lambda: ReaderProcess(lie), lambda: None, 2.0, never)
+    line = Line(tmp_path / "run.db", None, lambda: ReaderProcess(lie), lambda: None, 2.0, unpolled)
     before = psutil.Process().memory_info().rss
     with pytest.raises(RunFileError, match=r"^run\.db could not be read: "):
         line.ask("completions", name)
@@ -337,7 +333,7 @@ def test_a_process_with_a_second_thread_is_not_enclosed(asked: Asked, tmp_path: 
     (tmp_path / "source.db").write_bytes(b"x")
     sentence = r"^source\.db was not opened: .* already had 2 threads\.$"
     with pytest.raises(RunFileError, match=sentence):
-        list(asked.results("late", (str(tmp_path / "source.db"),), never))
+        list(asked.results("late", (str(tmp_path / "source.db"),), unpolled))
 
 
 @WALLED
@@ -405,14 +401,14 @@ def test_a_session_s_runs_come_into_the_folder(readers: Readers, tmp_path: Path)
 def test_a_run_file_from_outside_is_looked_at(readers: Readers, tmp_path: Path) -> None:
     path = tmp_path / "run.grpo"
     path.write_bytes(good_run())
-    assert not readers.is_converted(path, poll=never)
+    assert not readers.is_converted(path, poll=unpolled)
     path.write_bytes(b"SQLite format 3\0" + bytes(5000))
     with pytest.raises(GrpoError, match=r"run\.grpo"):
-        readers.is_converted(path, poll=never)
+        readers.is_converted(path, poll=unpolled)
 
 
 def test_a_command_s_source_ends_with_it() -> None:
-    with recorded(DATA / "grpo", never) as source:
+    with recorded(DATA / "grpo", unpolled) as source:
         assert isinstance(source, RemoteSource) and len(source) == 2
     assert json.loads(source.settings.to_json())
     with pytest.raises(RunFileError, match="The program is closing"):
@@ -448,4 +444,4 @@ def test_a_refusal_that_repeats_a_million_values_is_cut_short(readers: Readers, 
 
 def test_whatever_is_said_of_a_file_is_cut_short(asked: Asked) -> None:
     with pytest.raises(RunFileError, match=r"^a{1999}…$"):
-        list(asked.results("fails", ("long",), never))
+        list(asked.results("fails", ("long",), unpolled))

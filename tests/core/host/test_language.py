@@ -9,12 +9,13 @@ import pytest
 
 from grpo_core.config import folder_settings, language_settings
 from grpo_core.host.language import AnsweringLearner
+from grpo_core.progress import unpolled
 
 
 def note(drift: float, settings: Any, recorded_by: str = "torch", engine: str = "torch") -> str:
     policy = SimpleNamespace(engine=engine)
     learner = cast(Any, SimpleNamespace(drift=drift, settings=settings, recorded_by=recorded_by, policy=policy))
-    return AnsweringLearner(learner, lambda: False).note
+    return AnsweringLearner(learner, unpolled).note
 
 
 @pytest.mark.parametrize("settings", [language_settings(), folder_settings("model")])

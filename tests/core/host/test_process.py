@@ -13,6 +13,7 @@ import pytest
 from grpo_core import progress
 from grpo_core.child.wire import Message, receive, send
 from grpo_core.config import Settings, language_settings
+from grpo_core.errors import Cancelled
 from grpo_core.host import process as process_module
 from grpo_core.host.buffer import Buffer
 from grpo_core.host.commands import Ask, Begin, Command, Run, SetSpeed
@@ -20,7 +21,8 @@ from grpo_core.host.live_run import LiveRun
 from grpo_core.host.loop import Loop
 from grpo_core.host.messages import from_command
 from grpo_core.host.process import Incoming, Outgoing, ProcessLearners
-from grpo_core.learners import Earlier, Learner, learner, never, nothing_earlier
+from grpo_core.learners import Earlier, Learner, learner, nothing_earlier
+from grpo_core.progress import unpolled
 from grpo_core.questions import FirstAnswers
 from grpo_core.record import Step
 
@@ -29,8 +31,8 @@ ONE_BY_ONE = 1e9
 """A speed that never waits. Without one, a pass of the loop can make several updates."""
 
 
-def learners(settings: Settings, *, resume: Step | None, earlier: Earlier, cancelled: Callable[[], bool]) -> Learner:
-    return learner(settings, resume=resume, cancelled=cancelled)
+def learners(settings: Settings, *, resume: Step | None, earlier: Earlier, poll: Callable[[], None]) -> Learner:
+    return learner(settings, resume=resume, poll=poll)
 
 
 class Process:
@@ -40,7 +42,7 @@ class Process:
         self.window, self.folder = window, folder
         outgoing = Outgoing(own)
         self.incoming = Incoming(own, outgoing)
-        self.loop = Loop(outgoing, learners, self.incoming.interrupts)
+        self.loop = Loop(outgoing, learners, self.incoming.poll)
 
     def send(self, command: Command) -> None:
         send(self.window, *from_command(command))
@@ -180,7 +182,7 @@ def said_of_an_update(settings: Settings, group: int = 0) -> list[Message]:
     outgoing = Outgoing(own)
     outgoing.fresh(Buffer("a", settings))
     outgoing.look("a", group)
-    next(ProcessLearners(outgoing)(settings, resume=None, earlier=nothing_earlier, cancelled=never))
+    next(ProcessLearners(outgoing)(settings, resume=None, earlier=nothing_earlier, poll=unpolled))
     messages = []
     while window.poll():
         messages.append(receive(window))
@@ -217,7 +219,8 @@ def test_what_follows_a_run_that_is_given_up_at_once_is_read_after_it(process: P
         process.begin(run_id)
     taken = process.incoming.take(0.0)
     assert [type(command) for command in taken] == [Begin]
-    assert process.incoming.interrupts()
+    with pytest.raises(Cancelled):
+        process.incoming.poll()
     taken = process.incoming.take(0.0)
     assert [type(command) for command in taken] == [SetSpeed, Run, Begin, SetSpeed, Run]
-    assert not process.incoming.interrupts()
+    process.incoming.poll()

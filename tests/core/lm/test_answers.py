@@ -7,15 +7,13 @@ import pytest
 
 from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.lm.answers import Answering
+from grpo_core.progress import unpolled
 from grpo_core.questions import Question
 from grpo_core.record import Step
 from tests.core.lm.test_learner import run, small, steps
+from tests.polls import cancelled_at
 
 QUESTION = Question(step=3, group=0, completion="14=14")
-
-
-def never() -> bool:
-    return False
 
 
 def two_runs() -> tuple[list[Step], list[Step]]:
@@ -32,8 +30,8 @@ def test_another_run_with_the_same_settings_is_asked_itself() -> None:
     first, second = two_runs()
     assert first[2].settings == second[2].settings
     answering = Answering()
-    one, other = (answering(QUESTION, whole[2], whole[:2], never) for whole in (first, second))
-    fresh = Answering()(QUESTION, second[2], second[:2], never)
+    one, other = (answering(QUESTION, whole[2], whole[:2], unpolled) for whole in (first, second))
+    fresh = Answering()(QUESTION, second[2], second[:2], unpolled)
     assert np.array_equal(other.logp, fresh.logp)
     assert not np.array_equal(one.logp, other.logp)
 
@@ -41,8 +39,8 @@ def test_another_run_with_the_same_settings_is_asked_itself() -> None:
 def test_a_second_question_about_an_update_replays_nothing() -> None:
     _, whole = two_runs()
     answering = Answering()
-    first = answering(QUESTION, whole[2], whole[:2], never)
-    again = answering(QUESTION, whole[2], [], never)  # without a history it could not be replayed
+    first = answering(QUESTION, whole[2], whole[:2], unpolled)
+    again = answering(QUESTION, whole[2], [], unpolled)  # without a history it could not be replayed
     assert np.array_equal(first.logp, again.logp)
 
 
@@ -50,14 +48,14 @@ def test_a_cancelled_question_leaves_the_next_one_right() -> None:
     _, whole = two_runs()
     answering = Answering()
     with pytest.raises(Cancelled):
-        answering(QUESTION, whole[2], whole[:2], lambda: True)
-    right = answering(QUESTION, whole[2], whole[:2], never)
-    assert np.array_equal(right.logp, Answering()(QUESTION, whole[2], whole[:2], never).logp)
+        answering(QUESTION, whole[2], whole[:2], cancelled_at(0))
+    right = answering(QUESTION, whole[2], whole[:2], unpolled)
+    assert np.array_equal(right.logp, Answering()(QUESTION, whole[2], whole[:2], unpolled).logp)
 
 
 def test_each_place_has_the_distribution_that_its_token_was_taken_from() -> None:
     _, whole = two_runs()
-    answer = Answering()(QUESTION, whole[2], whole[:2], never)
+    answer = Answering()(QUESTION, whole[2], whole[:2], unpolled)
     assert answer.dist_logp.shape == (6, 20)
     assert np.array_equal(answer.dist_logp[np.arange(6), answer.tokens], answer.logp)
     assert answer.logp.shape == answer.ref_logp.shape == (6,)
@@ -67,4 +65,4 @@ def test_each_place_has_the_distribution_that_its_token_was_taken_from() -> None
 def test_a_prompt_that_is_not_there_is_told(group: int) -> None:
     step = steps(small(), 1)[0]
     with pytest.raises(GrpoError, match=f"Update 1 has no prompt {group + 1}"):
-        Answering()(Question(step=1, group=group, completion="1"), step, [], never)
+        Answering()(Question(step=1, group=group, completion="1"), step, [], unpolled)

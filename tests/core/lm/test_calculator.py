@@ -42,7 +42,7 @@ def agent(**changes: object) -> Settings:
 
 
 def learner(settings: Settings, engine: str = NUMPY, history: tuple[Step, ...] = ()) -> LanguageLearner:
-    return LanguageLearner(settings, history=history, cancelled=lambda: False, make_policy=ENGINES[engine])
+    return LanguageLearner(settings, history=history, make_policy=ENGINES[engine])
 
 
 @pytest.fixture(scope="module")

@@ -19,8 +19,10 @@ from grpo_core.lm.model import Transformer, initialized
 from grpo_core.lm.pretraining import Recipe, batch, pretrained
 from grpo_core.lm.sampler import sample
 from grpo_core.lm.vocabulary import decode, encode, padded
+from grpo_core.progress import unpolled
 from grpo_core.shipped import CHECKPOINT, resource
 from tests.core.lm.models import TINY, lively
+from tests.polls import cancelled_at
 
 
 def test_the_shipped_checkpoint_starts_at_35_to_60_percent_and_can_calculate() -> None:
@@ -113,23 +115,22 @@ RECIPE = Recipe(size=TINY, steps=6, batch=8, threads=1)
 
 def test_pretraining_goes_on_where_it_was_stopped_bit_for_bit(tmp_path: Path) -> None:
     partial, told = tmp_path / "half", list[int]()
-    whole = pretrained(RECIPE, partial, cancelled=lambda: False, progress=lambda done, loss: told.append(done))
+    whole = pretrained(RECIPE, partial, poll=unpolled, progress=lambda done, loss: told.append(done))
     assert told == [1, 2, 3, 4, 5, 6] and not partial.exists()
-    left = iter([False] * 3 + [True])
     with pytest.raises(Cancelled, match="after 3 steps"):
-        pretrained(RECIPE, partial, cancelled=lambda: next(left), progress=lambda done, loss: None)
-    again = pretrained(RECIPE, partial, cancelled=lambda: False, progress=lambda done, loss: None)
+        pretrained(RECIPE, partial, poll=cancelled_at(3), progress=lambda done, loss: None)
+    again = pretrained(RECIPE, partial, poll=unpolled, progress=lambda done, loss: None)
     for a, b in zip(whole.parameters(), again.parameters(), strict=True):
         assert torch.equal(a, b)
 
 
 def test_a_half_made_checkpoint_of_another_recipe_is_left_alone(tmp_path: Path) -> None:
-    partial, left = tmp_path / "half", iter([False, True])
+    partial = tmp_path / "half"
     with pytest.raises(Cancelled):
-        pretrained(RECIPE, partial, cancelled=lambda: next(left), progress=lambda done, loss: None)
+        pretrained(RECIPE, partial, poll=cancelled_at(1), progress=lambda done, loss: None)
     other = Recipe(size=TINY, steps=7, batch=8)
     with pytest.raises(GrpoError, match="another recipe"):
-        pretrained(other, partial, cancelled=lambda: False, progress=lambda done, loss: None)
+        pretrained(other, partial, poll=unpolled, progress=lambda done, loss: None)
     assert partial.exists()
 
 

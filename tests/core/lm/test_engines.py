@@ -18,6 +18,7 @@ from grpo_core.lm.answers import Answering
 from grpo_core.lm.engines import ENGINES, chosen_engine
 from grpo_core.lm.interface import NUMPY, TORCH, engine_of
 from grpo_core.lm.learner import LanguageLearner
+from grpo_core.progress import unpolled
 from grpo_core.questions import Replay, Replayed
 from grpo_core.record import Step
 from tests.core.lm.test_learner import same, small
@@ -25,7 +26,7 @@ from tests.core.lm.test_learner import same, small
 
 def made(engine: str, settings: Settings, count: int) -> list[Step]:
     """Return the first updates as this engine computes them."""
-    return list(islice(LanguageLearner(settings, cancelled=lambda: False, make_policy=ENGINES[engine]), count))
+    return list(islice(LanguageLearner(settings, make_policy=ENGINES[engine]), count))
 
 
 @pytest.mark.parametrize(
@@ -68,7 +69,7 @@ def test_whoever_began_a_run_goes_on_with_it_bit_for_bit(engine: str) -> None:
 def test_an_update_is_computed_again_by_the_engine_that_made_it(engine: str, number: int) -> None:
     whole = made(engine, small(), number)
     step = whole[-1]
-    again = Answering()(Replay(step=number, settings=step.settings), step, whole[:-1], lambda: False)
+    again = Answering()(Replay(step=number, settings=step.settings), step, whole[:-1], unpolled)
     assert isinstance(again, Replayed)
     assert all(np.array_equal(value, getattr(step, name)) for name, value in again.arrays.items())
 

@@ -20,6 +20,7 @@ from grpo_core.lm.learner import LanguageLearner
 from grpo_core.lm.model import layout, score
 from grpo_core.metrics import metrics
 from grpo_core.objective import evaluate
+from grpo_core.progress import unpolled
 from grpo_core.questions import Answer, Question, placed
 from grpo_core.record import ARRAYS, Step
 from grpo_core.texts import completion_text, prompt_text
@@ -34,7 +35,7 @@ def small(**changes: Any) -> Settings:
 
 def run(settings: Settings, **options: Any) -> LanguageLearner:
     """Return a learner that torch computes. ``test_numpy_engine.py`` compares NumPy's results with torch's."""
-    options = {"cancelled": lambda: False, "make_policy": ENGINES[TORCH], **options}
+    options = {"make_policy": ENGINES[TORCH], **options}
     return LanguageLearner(settings, **options)
 
 
@@ -207,7 +208,7 @@ def test_a_typed_completion_is_scored_by_the_policy_that_sampled_the_group(two: 
     settings, done = two
     step, start = done[1], origin(settings)
     text = completion_text(step, 5, start).removesuffix("⏎")
-    answer = Answering()(Question(step=2, group=1, completion=text), step, done[:1], lambda: False)
+    answer = Answering()(Question(step=2, group=1, completion=text), step, done[:1], unpolled)
     real = step.mask[5]
     assert answer.tokens.tolist() == step.tokens[5][real].tolist()
     assert np.abs(answer.logp - step.old_logp[5][real]).max() < 1e-5
@@ -224,4 +225,4 @@ def test_a_completion_that_cannot_be_scored_is_refused_in_a_sentence(
     two: tuple[Settings, list[Step]], text: str, said: str
 ) -> None:
     with pytest.raises(GrpoError, match=said):
-        Answering()(Question(step=1, group=0, completion=text), two[1][0], [], lambda: False)
+        Answering()(Question(step=1, group=0, completion=text), two[1][0], [], unpolled)

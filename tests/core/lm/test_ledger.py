@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from grpo_core.config import language_settings
-from grpo_core.learners import never
 from grpo_core.lm.engines import ENGINES
 from grpo_core.lm.interface import TORCH
 from grpo_core.lm.learner import LanguageLearner
@@ -15,7 +14,7 @@ from grpo_core.memory import Training, ledger, total
 
 def test_the_tensors_of_a_model_after_an_update_are_what_the_ledger_predicts() -> None:
     settings = language_settings().replace({"learner.group_size": 2, "task.prompts": 1})
-    training = LanguageLearner(settings, cancelled=never, make_policy=ENGINES[TORCH])
+    training = LanguageLearner(settings, make_policy=ENGINES[TORCH])
     fresh = training.policy.ledger()["blocks"]
     assert {(block.model, block.part) for block in fresh} == {
         ("policy", "weights"),

@@ -33,6 +33,7 @@ from grpo_core.lm.passes import Loss
 from grpo_core.lm.sampler import sample
 from grpo_core.lm.sampling import drawn
 from grpo_core.metrics import metrics
+from grpo_core.progress import unpolled
 from grpo_core.questions import Question, Replay, Replayed
 from grpo_core.record import Step
 from grpo_core.surrogates import SURROGATES
@@ -276,7 +277,7 @@ THIRTY: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", THIRTY)
 def test_thirty_updates_agree_in_float64(name: str) -> None:
     wanted = small(optimizer__learning_rate=1e-3, task__prompts=3, learner__group_size=6).replace(THIRTY[name])
-    runs = [LanguageLearner(wanted, cancelled=lambda: False, make_policy=m) for m in (DoublePolicy, numpy_double)]
+    runs = [LanguageLearner(wanted, make_policy=m) for m in (DoublePolicy, numpy_double)]
     for _ in range(30):
         by_torch, by_numpy = (next(run) for run in runs)
         assert np.array_equal(by_torch.tokens, by_numpy.tokens)
@@ -292,7 +293,7 @@ def test_thirty_updates_agree_in_float64(name: str) -> None:
 
 def going(engine: str, wanted: Settings, history: Sequence[Step] = ()) -> LanguageLearner:
     """Return a learner that this engine computes, in float32."""
-    return LanguageLearner(wanted, history=history, cancelled=lambda: False, make_policy=ENGINES[engine])
+    return LanguageLearner(wanted, history=history, make_policy=ENGINES[engine])
 
 
 STARTS: dict[str, dict[str, Any]] = {
@@ -347,8 +348,13 @@ def test_the_optimizer_remembers_the_same_in_both_snapshots() -> None:
 
 def test_an_interrupted_update_leaves_nothing_behind() -> None:
     asked = [False]
+
+    def poll() -> None:
+        if asked[0]:
+            raise Cancelled
+
     wanted = small(learner__mu=2)
-    run = LanguageLearner(wanted, cancelled=lambda: asked[0], make_policy=ENGINES[NUMPY])
+    run = LanguageLearner(wanted, poll=poll, make_policy=ENGINES[NUMPY])
     whole = going(NUMPY, wanted)
     assert same(next(run), next(whole))
     asked[0] = True
@@ -379,9 +385,9 @@ def test_what_is_scored_and_replayed_is_answered_by_this_engine_too() -> None:
     whole = [next(run) for _ in range(2)]
     answering = Answering()
     text = completion_text(whole[1], 0, origin(wanted)).removesuffix("⏎")
-    answer = answering(Question(step=2, group=0, completion=text), whole[1], whole[:1], lambda: False)
+    answer = answering(Question(step=2, group=0, completion=text), whole[1], whole[:1], unpolled)
     assert np.abs(answer.logp - whole[1].old_logp[0][whole[1].mask[0]]).max() < 1e-5
-    replayed = answering(Replay(step=2, settings=wanted), whole[1], whole[:1], lambda: False)
+    replayed = answering(Replay(step=2, settings=wanted), whole[1], whole[:1], unpolled)
     assert isinstance(replayed, Replayed) and np.array_equal(replayed.arrays["logp"], whole[1].logp)
 
 

@@ -15,15 +15,17 @@ from grpo_core.lm import problems
 from grpo_core.lm.model import Transformer, initialized
 from grpo_core.lm.pretraining import RESTATED, RIGHT, Recipe, batch, example, pretrained, schedule
 from grpo_core.lm.vocabulary import STOP, decode
+from grpo_core.progress import unpolled
 from tests.core.lm.models import TINY
+from tests.polls import cancelled_at
 
 RECIPE = Recipe(size=TINY, steps=5, batch=6, threads=1)
 
 
 def made(recipe: Recipe, partial: Path, *, stop: int | None = None) -> Transformer:
     """Return the model; interrupted before step ``stop`` of this call, counted from 0."""
-    asked = iter(range(10**6))
-    return pretrained(recipe, partial, cancelled=lambda: next(asked) == stop, progress=lambda done, loss: None)
+    poll = unpolled if stop is None else cancelled_at(stop)
+    return pretrained(recipe, partial, poll=poll, progress=lambda done, loss: None)
 
 
 def same(one: Transformer, other: Transformer) -> bool:
@@ -77,9 +79,7 @@ def test_a_half_of_another_recipe_is_refused(tmp_path: Path, changes: dict[str, 
 
 def test_progress_tells_the_loss_of_the_data_of_each_step(tmp_path: Path) -> None:
     told: list[tuple[int, float]] = []
-    pretrained(
-        RECIPE, tmp_path / "half", cancelled=lambda: False, progress=lambda done, loss: told.append((done, loss))
-    )
+    pretrained(RECIPE, tmp_path / "half", poll=unpolled, progress=lambda done, loss: told.append((done, loss)))
     assert [done for done, _ in told] == [1, 2, 3, 4, 5]
     tokens, counted = batch(RECIPE, 0)
     with torch.no_grad():
@@ -91,7 +91,7 @@ def test_progress_tells_the_loss_of_the_data_of_each_step(tmp_path: Path) -> Non
 def test_a_model_learns_from_it(tmp_path: Path) -> None:
     losses: list[float] = []
     recipe = Recipe(size=TINY, steps=60, batch=16, learning_rate=0.03, threads=1)
-    pretrained(recipe, tmp_path / "half", cancelled=lambda: False, progress=lambda done, loss: losses.append(loss))
+    pretrained(recipe, tmp_path / "half", poll=unpolled, progress=lambda done, loss: losses.append(loss))
     assert np.mean(losses[-5:]) < np.mean(losses[:5]) - 0.5
 
 

@@ -11,7 +11,7 @@ from grpo_core.record import Step
 def first(**changes: object) -> Step:
     base = {"task.prompts": 2, "learner.group_size": 4, "task.held_out": 2, "task.accuracy_every": 1000}
     settings: Settings = language_settings().replace(base | {k.replace("__", "."): v for k, v in changes.items()})
-    return next(LanguageLearner(settings, cancelled=lambda: False))
+    return next(LanguageLearner(settings))
 
 
 def test_completions_that_were_cut_off_are_counted() -> None:

@@ -10,9 +10,10 @@ import pytest
 
 from grpo_core.config import language_settings
 from grpo_core.host.language import AnsweringLearner
-from grpo_core.learners import language_learner, never
+from grpo_core.learners import language_learner
 from grpo_core.lm import recorded_answers as recorded
 from grpo_core.lm.rewards import origin
+from grpo_core.progress import unpolled
 from grpo_core.questions import FirstAnswers, FixedAnswers, answer_from_json, question_from_json
 from grpo_core.record import Step
 from grpo_core.shipped import CHECKPOINT, resource
@@ -37,7 +38,7 @@ def test_a_loaded_model_answers_before_its_first_update_what_that_records_and_is
     settings = language_settings().replace({"task.prompts": 1, "learner.group_size": 2, "task.max_tokens": 16})
 
     def learner() -> AnsweringLearner:
-        return AnsweringLearner(language_learner(settings, [], never), never)
+        return AnsweringLearner(language_learner(settings, [], unpolled), unpolled)
 
     asked, other = learner(), learner()
     answers = asked.ask(FirstAnswers(run="one.grpo"), None, _no_update)

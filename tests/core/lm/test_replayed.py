@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -11,21 +10,19 @@ import pytest
 from grpo_core.config import PRESETS, Settings
 from grpo_core.errors import Cancelled, GrpoError, SettingsError
 from grpo_core.lm.answers import Answering
+from grpo_core.progress import unpolled
 from grpo_core.questions import Question, Replay, Replayed
 from grpo_core.record import Step
 from grpo_core.what_if import what_if
 from tests.core.lm.test_learner import run, same, small, steps
+from tests.polls import cancelled_at
 
 STRUCTURE = ("logp", "dist_logp", "old_logp", "ref_logp", "values")
 
 
-def never() -> bool:
-    return False
-
-
 def asked(answering: Answering, whole: list[Step], number: int, settings: Settings) -> Replayed:
     question = Replay(step=number, settings=settings)
-    answer = answering(question, whole[number - 1], whole[: number - 1], never)
+    answer = answering(question, whole[number - 1], whole[: number - 1], unpolled)
     assert isinstance(answer, Replayed)
     return answer
 
@@ -66,11 +63,11 @@ def test_the_model_that_trains_is_untouched_and_so_is_the_copy() -> None:
     for _ in range(5):
         made.append(next(going))
         typed = Question(step=len(made), group=0, completion="14=14")
-        before = answering(typed, made[-1], made[:-1], never)
+        before = answering(typed, made[-1], made[:-1], unpolled)
         first = asked(answering, made, len(made), wild)
         again = asked(answering, made, len(made), wild)
         assert np.array_equal(first.arrays["logp"], again.arrays["logp"]), "the copy stands where it stood"
-        after = answering(typed, made[-1], made[:-1], never)
+        after = answering(typed, made[-1], made[:-1], unpolled)
         assert np.array_equal(before.logp, after.logp)
     assert all(same(one, other) for one, other in zip(alone, made, strict=True))
     for one, other in zip(alone, made, strict=True):
@@ -109,11 +106,10 @@ def test_what_is_not_finite_is_refused_and_leaves_the_copy_right() -> None:
 
 def test_a_cancelled_one_leaves_the_next_one_right() -> None:
     whole = steps(small(), 2)
-    counted = itertools.count()
     answering = Answering()
     question = Replay(step=2, settings=whole[1].settings)
     with pytest.raises(Cancelled):
-        answering(question, whole[1], whole[:1], lambda: next(counted) == 3)
+        answering(question, whole[1], whole[:1], cancelled_at(3))
     answer = asked(answering, whole, 2, whole[1].settings)
     assert np.array_equal(answer.arrays["logp"], whole[1].logp)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from grpo_core.jobs.table import jobs
-from grpo_core.learners import never
+from grpo_core.progress import unpolled
 from grpo_core.teaching import part
 from tests.core.experiments.test_packing import SMALL, assert_equal, crossed
 
@@ -28,7 +28,7 @@ def test_every_job_of_a_lesson_is_tried_here() -> None:
 def test_the_arguments_and_every_result_of_a_job_cross(job: str) -> None:
     arguments = crossed([*ASKED[job]])
     assert_equal(arguments, [*ASKED[job]])
-    results = list(jobs()[job](*ASKED[job], poll=never))
+    results = list(jobs()[job](*ASKED[job], poll=unpolled))
     assert results
     for result in results:
         assert_equal(crossed(result), result)

@@ -29,7 +29,7 @@ AGENT_TASK = {
 def agent(path: Path, **changes: object) -> OwnRun:
     """Return two updates of the toy agent."""
     settings = language_settings().replace({**AGENT_TASK, **changes})
-    run = LanguageLearner(settings, cancelled=lambda: False)
+    run = LanguageLearner(settings)
     with RunWriter.create(path, settings, origin=origin(settings), title="Agent") as writer:
         for _ in range(2):
             writer.append(next(run))
@@ -39,7 +39,7 @@ def agent(path: Path, **changes: object) -> OwnRun:
 
 def test_the_loss_of_an_own_run_is_that_of_its_learner(tmp_path: Path) -> None:
     settings = Settings()
-    run, steps = BanditLearner(settings, resume=None, cancelled=lambda: False), []
+    run, steps = BanditLearner(settings, resume=None), []
     with RunWriter.create(tmp_path / "run.grpo", settings, origin=origin(settings), title="Bandit") as writer:
         for _ in range(3):
             steps.append(next(run))

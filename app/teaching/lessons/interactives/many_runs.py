@@ -44,7 +44,7 @@ class ManyRuns(Interactive, Generic[Lane, Result]):
         self._asked: list[tuple[Settings, Lane, int]] = []
         self._results: dict[tuple[Settings, Lane, int], list[Result]] = {}
         self._complete: set[tuple[Settings, Lane, int]] = set()
-        self._runner = Runner(self, self._on_arrived, self._on_ended)
+        self.runner = Runner(self, self._on_arrived, self._on_ended)
 
     @property
     def lanes(self) -> Sequence[Any]:
@@ -77,7 +77,7 @@ class ManyRuns(Interactive, Generic[Lane, Result]):
             return
         self.coming, self._results[missing] = missing, []
         lane = missing[1]
-        self._runner.start(lambda poll: ((missing, result) for result in self.computed(settings, lane, poll)))
+        self.runner.start(lambda poll: ((missing, result) for result in self.computed(settings, lane, poll)))
 
     def _keys(self) -> list[tuple[Settings, Lane, int]]:
         return [self._key(lane) for lane in self.lanes]
@@ -102,10 +102,6 @@ class ManyRuns(Interactive, Generic[Lane, Result]):
         return 0 if self.coming is None else len(self._results[self.coming])
 
     @property
-    def computing(self) -> bool:
-        return self._runner.busy
-
-    @property
     def ready(self) -> bool:
         return self.shows in self.without_runs or bool(self.failure) or self._complete.issuperset(self._keys())
 
@@ -115,9 +111,9 @@ class ManyRuns(Interactive, Generic[Lane, Result]):
 
     def dispose(self) -> None:
         if self.waits:
-            self._runner.close()
+            self.runner.close()
         else:
-            self._runner.leave()
+            self.runner.leave()
 
     @Slot(object)
     def _on_arrived(self, arrived: tuple[tuple[Settings, Lane, int], Result]) -> None:

@@ -16,7 +16,7 @@ from grpo_core import kl
 from grpo_core import objective as loss
 from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.layout import runs_last
-from grpo_core.bandit.simulate import Batch, State, never, start, update
+from grpo_core.bandit.simulate import Batch, State, start, update
 from grpo_core.bandit.streams import Streams
 from grpo_core.bandit.tabular_policy import Completions, log_probs
 from grpo_core.bandit.tasks import task
@@ -24,6 +24,7 @@ from grpo_core.config import Objective, Settings
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.sweep import ESTIMATORS
 from grpo_core.objective import Terms
+from grpo_core.progress import unpolled
 from grpo_core.text import plural, tr
 
 LEAST = 1e-4
@@ -170,7 +171,7 @@ class Divergence:
         streams = Streams((self.seed,))
         dist = runs_last(np.broadcast_to(self.logp, (streams.runs, 1, len(self.logp))))
         uniforms = streams.uniforms(1, self.samples).reshape(streams.runs, self.samples, 1)
-        return policy.sample(np.exp(dist), work, uniforms, never).tokens[0, :, 0]
+        return policy.sample(np.exp(dist), work, uniforms, unpolled).tokens[0, :, 0]
 
     @cached_property
     def sampled(self) -> dict[str, np.ndarray]:

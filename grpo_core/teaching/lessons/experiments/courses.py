@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from grpo_core.bandit import tabular_policy as policy
-from grpo_core.bandit.simulate import never, start, update
+from grpo_core.bandit.simulate import start, update
 from grpo_core.bandit.streams import Streams
 from grpo_core.bandit.tasks import Task, right_actions, task
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
+from grpo_core.progress import unpolled
 from grpo_core.text import tr
 
 
@@ -56,7 +57,7 @@ def needed(right: np.ndarray) -> np.ndarray:
 
 
 def chain_courses(
-    settings: Settings, updates: int, seeds: Sequence[int], *, poll: Callable[[], None] = never
+    settings: Settings, updates: int, seeds: Sequence[int], *, poll: Callable[[], None] = unpolled
 ) -> Iterator[dict[str, np.ndarray]]:
     """Yield the progress of training on the chain of decisions with every seed, from update 0 on.
 
@@ -105,7 +106,7 @@ def expected_length(more: np.ndarray, longest: int) -> np.ndarray:
 
 
 def length_courses(
-    settings: Settings, seeds: Sequence[int], *, poll: Callable[[], None] = never
+    settings: Settings, seeds: Sequence[int], *, poll: Callable[[], None] = unpolled
 ) -> Iterator[dict[str, np.ndarray]]:
     """Yield the lengths of all answers after training with every seed, from update 0 to U = :data:`UPDATES`.
 

@@ -10,12 +10,13 @@ import numpy as np
 
 from grpo_core.advantages import advantages
 from grpo_core.bandit.layout import runs_last
-from grpo_core.bandit.simulate import draw, never
+from grpo_core.bandit.simulate import draw
 from grpo_core.bandit.streams import Streams
 from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings
 from grpo_core.errors import ShapeError
 from grpo_core.experiments.ensemble import action_rewards
+from grpo_core.progress import unpolled
 
 BINS = 41
 """Number of histogram bars, which is odd so that one bar is centered on 0."""
@@ -116,7 +117,7 @@ def many_batches(settings: Settings, logp: np.ndarray, count: int, seed: int) ->
         raise ShapeError("logp", logp.shape, str(paid.shape))
     streams = _OneUpdate(range(seed, seed + count))
     dist = runs_last(np.broadcast_to(logp, (streams.runs, *logp.shape)))
-    drawn = draw(settings.learner, work, np.exp(dist), 1, streams, never)
+    drawn = draw(settings.learner, work, np.exp(dist), 1, streams, unpolled)
     size = settings.learner.group_size
     grouped = (streams.runs, -1, size)
     rewards = drawn.rewards.reshape(grouped)

@@ -14,11 +14,12 @@ from grpo_core import recompute
 from grpo_core.advantages import advantages, equal_rewards
 from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.layout import gather, places
-from grpo_core.bandit.simulate import Batch, draw, never, start
+from grpo_core.bandit.simulate import Batch, draw, start
 from grpo_core.bandit.streams import Streams
 from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings, language_settings
 from grpo_core.objective import evaluate
+from grpo_core.progress import unpolled
 from grpo_core.record import Step
 
 TEMPERATURES = (
@@ -110,7 +111,7 @@ def _drawn(settings: Settings, temperatures: Sequence[float]) -> Batch:
     seeds = range(settings.seed, settings.seed + SEEDS)
     each = np.repeat(np.asarray(temperatures, dtype=float), SEEDS)[:, None, None]
     dist = policy.log_probs(start(work, len(each)).logits, each)
-    return draw(settings.learner, work, np.exp(dist), 1, Streams([*seeds] * len(temperatures)), never)
+    return draw(settings.learner, work, np.exp(dist), 1, Streams([*seeds] * len(temperatures)), unpolled)
 
 
 def _scored(settings: Settings, drawn: Batch, temperature: float) -> np.ndarray:

@@ -328,7 +328,7 @@ def test_a_language_model_is_swept_by_one_click_and_its_points_come_one_by_one(l
     results = panel.controller.results
     assert results is not None and results.complete
     for (place, _), runs in results.done.items():
-        learner = LanguageLearner(runs.run(1), cancelled=lambda: False, make_policy=numpy_policy)
+        learner = LanguageLearner(runs.run(1), make_policy=numpy_policy)
         steps = [metrics(next(learner)) for _ in range(3)]
         assert runs.settings.objective.beta == (0.0, 0.4, 1.0)[place]
         assert runs.measures["kl"][:, 1].tolist() == [0.0, steps[0]["kl"], steps[1]["kl"]]

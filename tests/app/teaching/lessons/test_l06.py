@@ -83,7 +83,7 @@ def test_leaving_while_it_computes_stops_it_and_other_settings_begin_again(pupil
     pupil.lesson_player.turn({"optimizer.learning_rate": 0.2})
     pupil.press(Key.Key_Escape)
     assert pupil.lesson_player.lesson is None
-    assert not picture.computing
+    assert not picture.runner.busy
 
 
 def test_the_budget_is_switched_by_keyboard(pupil: Pupil) -> None:

@@ -156,7 +156,7 @@ def test_leaving_while_the_model_is_sampled_gives_it_up(pupil: Pupil) -> None:
     assert math.isnan(picture.answer("language_best"))
     pupil.lesson_player.leave()
     pupil.driver.settle()
-    assert not picture.computing
+    assert not picture.runner.busy
     assert pupil.lesson_player.lesson is None
     threads = [thread for thread in threading.enumerate() if thread.name == "experiment"]
     pupil.driver.qtbot.waitUntil(lambda: not any(thread.is_alive() for thread in threads))

@@ -169,7 +169,7 @@ def test_another_task_says_so_and_leaving_stops_the_runs(pupil: Pupil) -> None:
     assert "variable length" in picture.progress_text
     assert np.isnan(picture.answer("wrong_growth"))
     picture.dispose()
-    assert not picture.computing
+    assert not picture.runner.busy
 
 
 def test_answers_are_walked_and_explained_and_the_reduction_is_turned(pupil: Pupil) -> None:

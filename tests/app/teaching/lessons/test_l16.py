@@ -141,7 +141,7 @@ def test_another_task_and_a_wrong_state_are_taken_in_a_sentence(pupil: Pupil) ->
         assert "chain" in picture.progress_text
         assert np.isnan(picture.answer("needed_ratio"))
     picture.dispose()
-    assert not picture.computing
+    assert not picture.runner.busy
 
 
 @pytest.mark.long

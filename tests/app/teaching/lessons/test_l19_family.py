@@ -170,8 +170,8 @@ def test_leaving_while_it_computes_stops_it(pupil: Pupil) -> None:
         picture.tree.chosen.emit(name)
         QTest.qWait(0)
         picture.draw(pupil.driver.program.workspace.view)
-    assert picture.computing
+    assert picture.runner.busy
     assert "switches to go" in picture.progress_text
     pupil.press(Key.Key_Escape)
     assert pupil.lesson_player.lesson is None
-    assert not picture.computing
+    assert not picture.runner.busy

@@ -21,7 +21,7 @@ GUESSES = {2: 2, 3: 0.9, 4: 1, 5: UP, 6: 1}
 def trained(seed: int, masked: bool, updates: int = 30) -> tuple[Step, ...]:
     """Return the updates of the lesson's run."""
     settings = settings_of("whose_words").replace({"seed": seed, "task.mask_tool": masked})
-    run = LanguageLearner(settings, cancelled=lambda: False)
+    run = LanguageLearner(settings)
     return tuple(next(run) for _ in range(updates))
 
 

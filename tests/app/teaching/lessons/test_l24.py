@@ -9,6 +9,7 @@ import pytest
 
 from app.teaching.lessons.interactives.over_training import ATTEMPTS, LOST, MANY, PassAtK
 from grpo_core.bandit.learner import BanditLearner
+from grpo_core.progress import unpolled
 from grpo_core.teaching.lessons.theory import pass_at
 from tests.app.teaching.lessons.hands import Pupil
 from tests.app.teaching.lessons.held import DOWN, known, settings_of
@@ -22,9 +23,7 @@ SEEDS = (3, 20, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2
 @cache
 def chances(step: int, seed: int) -> np.ndarray:
     """Return (P,) the probability of the right answer after a hundred updates with the settings of a step."""
-    run = BanditLearner(
-        settings_of("widen_or_narrow", step).replace({"seed": seed}), resume=None, cancelled=lambda: False
-    )
+    run = BanditLearner(settings_of("widen_or_narrow", step).replace({"seed": seed}), resume=None, poll=unpolled)
     last = [next(run) for _ in range(100)][-1]
     assert last.dist_logp is not None
     return np.exp(last.dist_logp[-1][:, RIGHT])

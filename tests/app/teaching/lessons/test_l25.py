@@ -35,7 +35,7 @@ def test_what_it_says_holds(first: int) -> None:
 @pytest.mark.parametrize("seed", range(4, 12))
 def test_an_unpaid_answer_is_hardly_worth_anything_any_more(seed: int) -> None:
     settings = settings_of("stale_samples").replace({"seed": seed})
-    run = BanditLearner(settings, resume=None, cancelled=lambda: False)
+    run = BanditLearner(settings, resume=None)
     steps = [next(run) for _ in range(12)]
     now, then = (step.dist_logp[0][0] for step in (steps[11], steps[3]) if step.dist_logp is not None)
     assert 0.18 < np.exp(then[:8]).sum() < 0.32 and np.exp(now[:8]).sum() < 0.03

@@ -268,7 +268,7 @@ def of_own(numbers: np.random.Generator) -> Iterator[Any]:
         settings = Settings(seed=int(numbers.integers(99))).replace(
             {"task.levels": prompts, "optimizer.learning_rate": rate, "learner.group_size": 32, "objective.beta": 0.0}
         )
-        learning, key = BanditLearner(settings, resume=None, cancelled=lambda: False), origin(settings)
+        learning, key = BanditLearner(settings, resume=None), origin(settings)
         own, as_if = [next(learning) for _ in range(count)], as_recorded(settings, key)
         tables = [
             dataclasses.replace(table_of(step, key, recompute.advantage(step)), reward_range=reward_range(step))

@@ -19,7 +19,7 @@ from tests.core.trainers.hf.tiny import small
 def main() -> None:
     folder, changes = Path(sys.argv[1]), json.loads(sys.argv[2])
     settings = small(folder, **changes)
-    learner = FolderLearner(settings, cancelled=lambda: False)
+    learner = FolderLearner(settings)
     for _ in range(2):
         next(learner)
     status = Path("/proc/self/status").read_text(encoding="ascii").splitlines()

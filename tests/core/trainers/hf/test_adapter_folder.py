@@ -69,7 +69,7 @@ def test_an_adapter_is_computed_as_peft_computes_it_and_the_reference_is_a_froze
 ) -> None:
     changes = {} if rank == "kept" else {"model__adapter_rank": 0}
     settings = of(trained[kind], model__watch_reference=True, optimizer__learning_rate=0.05, **changes)
-    going = FolderLearner(settings, cancelled=lambda: False)
+    going = FolderLearner(settings)
     first, second = next(going), next(going)
     transformers, peft = libraries()
     plain = transformers.AutoModelForCausalLM.from_pretrained(trained[kind].parent / kind)
@@ -98,9 +98,9 @@ def test_what_an_adapter_folder_is_is_said_before_it_is_loaded(kind: str, traine
 
 def test_a_run_of_an_adapter_folder_goes_on_from_its_snapshot(trained: dict[str, Path]) -> None:
     settings = of(trained["llama"], model__snapshot_every=1, optimizer__learning_rate=1e-2)
-    going = FolderLearner(settings, cancelled=lambda: False)
+    going = FolderLearner(settings)
     step = next(going)
-    again = FolderLearner(settings, history=[step], cancelled=lambda: False)
+    again = FolderLearner(settings, history=[step])
     assert same(next(again), next(going))
 
 

@@ -87,9 +87,9 @@ def test_a_family_trains_or_is_refused_in_words(family: str, rank: int, tmp_path
     settings = small(folder, model__adapter_rank=rank, optimizer__learning_rate=1e-3)
     if family in REFUSED:
         with pytest.raises(SettingsError, match=REFUSED[family]):
-            FolderLearner(settings, cancelled=lambda: False)
+            FolderLearner(settings)
         return
-    step = next(FolderLearner(settings, cancelled=lambda: False))
+    step = next(FolderLearner(settings))
     assert np.isfinite(step.logp).all() and step.measurements["grad_norm"] > 0
     sampled, trained = step.sampling_logp, step.logp[0]
     assert sampled is not None and np.abs(sampled - trained)[step.mask].max() < 1e-3, "it is sampled as it is scored"

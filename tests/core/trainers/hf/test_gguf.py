@@ -61,6 +61,6 @@ if importlib.util.find_spec("gguf") is not None:  # transformers reads the weigh
         assert "GGUF" not in capfd.readouterr().err
 
     def test_a_gguf_file_is_trained_like_its_folder(file: Path, folders: dict[str, Path]) -> None:
-        ours, same = (next(FolderLearner(small(path), cancelled=lambda: False)) for path in (file, folders["llama"]))
+        ours, same = (next(FolderLearner(small(path))) for path in (file, folders["llama"]))
         assert np.array_equal(ours.tokens, same.tokens)
         assert np.abs(ours.logp - same.logp).max() < 1e-4

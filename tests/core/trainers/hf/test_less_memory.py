@@ -24,7 +24,7 @@ from tests.core.trainers.hf.tiny import KINDS, saved, small
 
 
 def update(folder: Path, **changes: Any) -> Step:
-    return next(FolderLearner(small(folder, **changes), cancelled=lambda: False))
+    return next(FolderLearner(small(folder, **changes)))
 
 
 @contextmanager
@@ -64,7 +64,7 @@ def test_with_checkpointing_the_layers_keep_nothing_for_the_backward_pass(kind: 
 
 
 def test_checkpointing_is_switched_on_and_off_while_a_run_goes_on(folders: dict[str, Path]) -> None:
-    one, other = (FolderLearner(small(folders["llama"]), cancelled=lambda: False) for _ in range(2))
+    one, other = (FolderLearner(small(folders["llama"])) for _ in range(2))
     next(one), next(other)
     other.settings = other.settings.replace({"model.checkpointing": True})
     assert np.abs(next(one).logp - next(other).logp).max() < 1e-4
@@ -97,7 +97,7 @@ def test_what_is_trained_in_bfloat16_keeps_steps_that_are_too_small_for_bfloat16
     settings = small(
         folders["llama"], model__adapter_rank=rank, model__precision="bfloat16", optimizer__learning_rate=1e-6
     )
-    going = FolderLearner(settings, cancelled=lambda: False)
+    going = FolderLearner(settings)
     before = [weight.detach().clone() for weight in going.policy.model.parameters() if weight.requires_grad]
     next(going)
     after = [weight.detach() for weight in going.policy.model.parameters() if weight.requires_grad]
@@ -131,7 +131,7 @@ def test_in_bfloat16_weights_are_converted_once_for_each_state_that_they_have(
         learner__mu=2,
         optimizer__learning_rate=0.01,
     )
-    going = FolderLearner(settings, cancelled=lambda: False)
+    going = FolderLearner(settings)
     next(going)
     weights = [weight for weight in going.policy.model.parameters() if weight.requires_grad and weight.ndim > 1]
     with Casts(weights) as casts:

@@ -57,7 +57,7 @@ def test_what_is_kept_and_remembered_takes_the_bytes_that_were_said(
     rank: int, mu: int, folders: dict[str, Path]
 ) -> None:
     settings = small(folders["llama"], model__adapter_rank=rank, learner__mu=mu)
-    learner = FolderLearner(settings, cancelled=lambda: False)
+    learner = FolderLearner(settings)
     next(learner)
     said: Need = need(look(folders["llama"]), settings)
     kept = learner.policy.kept_for(settings)

@@ -18,6 +18,7 @@ from grpo_core.lm.interface import SamplingRequest
 from grpo_core.lm.problems import Prompt
 from grpo_core.metrics import metrics
 from grpo_core.objective import evaluate
+from grpo_core.progress import unpolled
 from grpo_core.record import ARRAYS, Step
 from grpo_core.runs.run_file import RunReader, RunWriter
 from grpo_core.texts import completion_text, prompt_text
@@ -28,10 +29,8 @@ from grpo_core.trainers.hf.scoring import Ways
 from tests.core.trainers.hf.tiny import KINDS, small
 
 
-def run(
-    folder: Path, *, history: Any = (), cancelled: Callable[[], bool] = lambda: False, **changes: Any
-) -> FolderLearner:
-    return FolderLearner(small(folder, **changes), history=history, cancelled=cancelled)
+def run(folder: Path, *, history: Any = (), poll: Callable[[], None] = unpolled, **changes: Any) -> FolderLearner:
+    return FolderLearner(small(folder, **changes), history=history, poll=poll)
 
 
 def same(one: Step, other: Step) -> bool:
@@ -96,7 +95,7 @@ def test_the_gradient_of_chunks_is_that_of_the_one_loss_over_the_whole_batch(
 ) -> None:
     plain = {"optimizer.kind": "sgd", "optimizer.max_grad_norm": None, "optimizer.learning_rate": 0.1}
     settings = small(folders["llama"], model__adapter_rank=rank, model__rows_at_once=3).replace({**plain, **changes})
-    going = FolderLearner(settings, cancelled=lambda: False)
+    going = FolderLearner(settings)
     check = FolderPolicy(settings)
     before = [weight.detach().clone() for weight in going.policy.model.parameters() if weight.requires_grad]
     step = next(going)
@@ -179,11 +178,12 @@ def test_an_update_that_is_cancelled_leaves_no_trace(rank: int, mu: int, folders
     expected = next(run(folders["llama"], **settings))
     asked, stop = [0], [0]
 
-    def cancelled() -> bool:
+    def poll() -> None:
         asked[0] += 1
-        return asked[0] == stop[0]
+        if asked[0] == stop[0]:
+            raise Cancelled
 
-    going = run(folders["llama"], cancelled=cancelled, **settings)
+    going = run(folders["llama"], poll=poll, **settings)
     for place in (1, 8, 12):
         asked[0], stop[0] = 0, place
         with pytest.raises(Cancelled):

@@ -11,7 +11,8 @@ from grpo_core.host.buffer import Buffer
 from grpo_core.host.commands import Begin
 from grpo_core.host.language import AnsweringLearner
 from grpo_core.host.live_run import LiveRun
-from grpo_core.learners import language_learner, never
+from grpo_core.learners import language_learner
+from grpo_core.progress import unpolled
 from grpo_core.questions import FirstAnswers, FixedAnswers, answer_from_json, question_from_json
 from grpo_core.update_time import UpdateTime, UpdateTimeQuestion
 from tests.core.trainers.hf.test_policy import run, same
@@ -28,7 +29,12 @@ def test_the_parts_of_an_update_are_measured_and_the_run_stays_as_it_is(folders:
 
 def test_measuring_is_given_up_at_the_next_token(folders: dict[str, Path]) -> None:
     asked = [False]
-    learner = run(folders["gpt2"], cancelled=lambda: asked[0])
+
+    def poll() -> None:
+        if asked[0]:
+            raise Cancelled
+
+    learner = run(folders["gpt2"], poll=poll)
     asked[0] = True
     with pytest.raises(Cancelled):
         learner.update_time()
@@ -61,8 +67,8 @@ def test_the_question_and_its_answer_cross_as_lines() -> None:
 def test_it_is_asked_of_a_folders_model_before_its_first_update_alone(folders: dict[str, Path], tmp_path: Path) -> None:
     settings = small(folders["llama"])
     begin = Begin(run_id="one", path=tmp_path / "one.grpo", settings=settings, buffer=Buffer("one", settings))
-    model = AnsweringLearner(language_learner(settings, [], never), never)
-    live = LiveRun(begin, lambda *arguments, **named: model, never)
+    model = AnsweringLearner(language_learner(settings, [], unpolled), unpolled)
+    live = LiveRun(begin, lambda *arguments, **named: model, unpolled)
     question = UpdateTimeQuestion(run="one")
     assert isinstance(live.answer(question), UpdateTime)
     answers = live.answer(FirstAnswers(run="one"))

@@ -119,9 +119,7 @@ def test_a_pretrained_models_update_tells_the_completions_of_a_group(
 ) -> None:
     monkeypatch.setattr(progress, "INTERVAL", 0.0)
     reports = list[Progress]()
-    step = next(
-        FolderLearner(small(folders["llama"]), cancelled=lambda: False, progress=reports.append, group=lambda: 1)
-    )
+    step = next(FolderLearner(small(folders["llama"]), progress=reports.append, group=lambda: 1))
     told = [report.written for report in reports if report.written is not None]
     assert told[0].completions == ((),) * 4 and not any(told[0].ended)
     assert told[-1].completions == tuple(tuple(step.tokens[row][step.mask[row]].tolist()) for row in range(4, 8))

@@ -34,7 +34,7 @@ def test_equal_completions_are_computed_once_and_give_the_gradient_of_them_all(
     name: str, folders: dict[str, Path]
 ) -> None:
     ways, expected = PASSES[name]
-    model: Any = FolderLearner(small(folders["llama"]), cancelled=lambda: False).policy.model
+    model: Any = FolderLearner(small(folders["llama"])).policy.model
     numbers = np.random.default_rng(1)
     rows = np.array([0, 1, 0, 0, 4, 4, 6, 4])  # which each completion equals: of four to a prompt two are distinct
     tokens, lengths = numbers.integers(3, 200, (8, 5))[rows], np.array([5, 3, 1, 1, 4, 1, 2, 1])[rows]
@@ -70,7 +70,7 @@ def test_long_prompts_and_large_trees_are_not_repeated_on_a_gpu() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_adapter_in_fewer_operations_gives_the_same(kind: str, precision: str, folders: dict[str, Path]) -> None:
     settings = small(folders[kind], model__adapter_rank=4, model__precision=precision)
-    policy = FolderLearner(settings, cancelled=lambda: False).policy
+    policy = FolderLearner(settings).policy
     with torch.no_grad():
         for name, weight in policy.model.named_parameters():
             if "lora_B" in name:

@@ -35,7 +35,7 @@ class Launched(TorchDispatchMode):
 
 
 def run(folder: Path, **changes: Any) -> FolderLearner:
-    return FolderLearner(small(folder, **changes), cancelled=lambda: False)
+    return FolderLearner(small(folder, **changes))
 
 
 def starve(monkeypatch: pytest.MonkeyPatch, name: str, most: int) -> tuple[list[int], list[Any]]:

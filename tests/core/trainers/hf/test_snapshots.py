@@ -25,7 +25,7 @@ from tests.core.trainers.hf.tiny import small
 def run(folder: Path, snapshots: Path, *, history: Any = (), **changes: Any) -> FolderLearner:
     base = {"model__adapter_rank": 0, "optimizer__learning_rate": 1e-2, "model__snapshot_every": 2}
     settings = small(folder, model__snapshot_folder=str(snapshots), **{**base, **changes})
-    return FolderLearner(settings, history=history, cancelled=lambda: False)
+    return FolderLearner(settings, history=history)
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from app.experiments.race.plan import RacePlan, base_of
 from app.experiments.race.results import RaceResults
 from app.jobs.jobs import Jobs
-from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings
+from grpo_core.progress import unpolled
 
 GRPO, BASELINE = "GRPO (DeepSeekMath)", "REINFORCE + baseline"
 
@@ -17,6 +17,6 @@ def raced(settings: Settings = ALIKE, **choices: object) -> RaceResults:
     """Compute a small race."""
     plan = RacePlan(base=base_of(settings), **{"seeds": 4, "updates": 12, **choices})  # type: ignore[arg-type]
     results = RaceResults(plan)
-    for digest in plan.digests(Jobs(), never):
+    for digest in plan.digests(Jobs(), unpolled):
         results.take(digest)
     return results

@@ -6,9 +6,9 @@ import pytest
 
 from app.experiments.race.plan import RacePlan, base_of, remark_on
 from app.jobs.jobs import Jobs
-from grpo_core.bandit.simulate import never
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import SettingsError
+from grpo_core.progress import unpolled
 from tests.app.panels.experiments.race.hands import ALIKE
 
 
@@ -51,4 +51,4 @@ def test_a_constant_is_added_to_every_prompt_and_the_two_peaks_replace_the_lands
 
 def test_without_anybody_there_is_no_race() -> None:
     with pytest.raises(SettingsError, match="choose at least one"):
-        RacePlan(base=base_of(ALIKE), names=()).digests(Jobs(), never)
+        RacePlan(base=base_of(ALIKE), names=()).digests(Jobs(), unpolled)

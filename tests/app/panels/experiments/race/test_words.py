@@ -12,12 +12,12 @@ from app.experiments.race.plan import RacePlan, base_of
 from app.experiments.race.race_words import headline
 from app.experiments.race.results import RaceResults
 from app.jobs.jobs import Jobs
-from grpo_core.bandit.simulate import never
 from grpo_core.claims.claim import sentence
 from grpo_core.claims.numbers import written
 from grpo_core.commands.cli import main
 from grpo_core.config import Settings
 from grpo_core.experiments.race import SIX, spoken
+from grpo_core.progress import unpolled
 from tests.app.panels.experiments.race.hands import ALIKE, BASELINE, GRPO, raced
 
 
@@ -122,7 +122,7 @@ def test_a_seed_that_diverged_is_counted() -> None:
 def test_a_race_that_is_not_complete_has_no_headline() -> None:
     plan = RacePlan(base=base_of(ALIKE), seeds=4, updates=5)
     results = RaceResults(plan)
-    for digest in list(plan.digests(Jobs(), never))[:-1]:
+    for digest in list(plan.digests(Jobs(), unpolled))[:-1]:
         results.take(digest)
         assert headline(results) == ""
 
