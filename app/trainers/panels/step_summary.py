@@ -132,13 +132,9 @@ class StepSummaryPanel(Panel):
     """A table of groups above a table of tokens. A row links to its completion or token.
 
     Signals:
-        completion_wanted: show the selected completion as text.
-        token_wanted: show the selected token.
         what_if_wanted: show the update under another loss.
     """
 
-    completion_wanted = Signal()
-    token_wanted = Signal()
     what_if_wanted = Signal()
     plans = False
 
@@ -149,14 +145,12 @@ class StepSummaryPanel(Panel):
         self._tokens: Listed[Leading] | None = None
         self._unreadable = ""
         self.groups_sentence, self.tokens_sentence = Paragraph(), Paragraph()
-        self.groups = TableTwin(GROUPS, tr("Groups; Return shows the first completion"))
+        self.groups = TableTwin(GROUPS, tr("Groups; Return shows the first completion"), stretched=True)
         self.groups.selected.connect(self._on_group)
         self.groups.activated_cell.connect(self._on_group)
-        self.tokens = TableTwin(TOKENS, tr("Tokens that contribute most; Return shows the token"))
+        self.tokens = TableTwin(TOKENS, tr("Tokens that contribute most; Return shows the token"), stretched=True)
         self.tokens.selected.connect(self._on_token)
         self.tokens.activated_cell.connect(self._on_token)
-        for table in (self.groups, self.tokens):
-            table.horizontalHeader().setStretchLastSection(True)
         entries = ((tr("Tokens by {what}").format(what=one.title), name) for name, one in CONTRIBUTIONS.items())
         self.by = CalmBox(tr("What the tokens contribute to"), entries)
         self.by.activated.connect(self.redraw)
@@ -235,7 +229,7 @@ class StepSummaryPanel(Panel):
     def _on_group(self, place: int, key: str = "") -> None:
         if self._groups is not None and 0 <= place < len(self._groups.found):
             self.workspace.select_token(int(self._groups.found[place].rows[0]), 0)
-            self.completion_wanted.emit()
+            self.panel_wanted.emit("completions")
 
     @Slot(int)
     @Slot(int, str)
@@ -243,4 +237,4 @@ class StepSummaryPanel(Panel):
         if self._tokens is not None and 0 <= place < len(self._tokens.rows):
             found = self._tokens.found
             self.workspace.select_token(int(found.rows[place]), int(found.tokens[place]))
-            self.token_wanted.emit()
+            self.panel_wanted.emit("token_inspector")

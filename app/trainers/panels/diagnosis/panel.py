@@ -64,8 +64,7 @@ class FindingCard(QFrame):
             column.addWidget(text)
         self.sides: TableTwin | None = None
         if entry.put_right is not None:
-            self.sides = _table(SIDES, entry.put_right.title)
-            self.sides.horizontalHeader().setStretchLastSection(False)
+            self.sides = _table(SIDES, entry.put_right.title, stretched=False)
             self.sides.set_rows([[row.title, row.ran, row.other] for row in entry.put_right.rows])
             sentences = (entry.put_right.title, told(entry.put_right.claims))
             above, below = (Label(text, wraps=True, selectable=True) for text in sentences)
@@ -83,7 +82,7 @@ class FindingCard(QFrame):
     def _evidence(self) -> TableTwin:
         rows = self.entry.rows
         filled = [n for n in range(len(EVIDENCE)) if any(row[n] not in (None, "") for row in rows)]
-        table = _table([EVIDENCE[n] for n in filled], tr("Evidence; Return shows the place"))
+        table = _table([EVIDENCE[n] for n in filled], tr("Evidence; Return shows the place"), stretched=True)
         table.selected.connect(self._on_selected)
         table.activated_cell.connect(self._on_selected)
         table.clicked.connect(self._on_clicked)
@@ -214,10 +213,9 @@ class CourseStrip(QWidget):
         self.step_wanted.emit(labels[min(max(here + move, 0), len(labels) - 1)])
 
 
-def _table(columns: Sequence[Column], title: str) -> TableTwin:
+def _table(columns: Sequence[Column], title: str, *, stretched: bool) -> TableTwin:
     """Return a table that shows all of its rows, for a page that scrolls."""
-    table = TableTwin(columns, title)
-    table.horizontalHeader().setStretchLastSection(True)
+    table = TableTwin(columns, title, stretched=stretched)
     for set_policy in (table.setVerticalScrollBarPolicy, table.setHorizontalScrollBarPolicy):
         set_policy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     table.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -232,15 +230,8 @@ def _chip(theme: Theme, scale: float) -> str:
 
 
 class DiagnosisPanel(Panel):
-    """A page with a card per finding, most urgent first. The evidence links to steps and tokens.
+    """A page with a card per finding, most urgent first. The evidence links to steps and tokens."""
 
-    Signals:
-        completion_wanted: the selected completion is the evidence; show it.
-        token_wanted: the selected token is the evidence; show it.
-    """
-
-    completion_wanted = Signal()
-    token_wanted = Signal()
     plans = False
     large = True
 
@@ -331,7 +322,7 @@ class DiagnosisPanel(Panel):
         if self._on_step(one.step):
             self.workspace.select(row=None if one.row is None else one.row - 1, token=(one.token or 1) - 1)
             if in_front and one.row is not None:
-                (self.completion_wanted if one.token is None else self.token_wanted).emit()
+                self.panel_wanted.emit("completions" if one.token is None else "token_inspector")
 
     @Slot(int)
     def _on_step(self, label: int) -> bool:
