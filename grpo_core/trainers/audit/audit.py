@@ -21,8 +21,7 @@ from grpo_core.trainers.audit import causes, compare, given
 from grpo_core.trainers.audit.causes import NAMED, SUSPECTED, Cause
 from grpo_core.trainers.audit.compare import Comparison
 from grpo_core.trainers.audit.put_right import PutRight, first_named, put_right
-from grpo_core.trainers.changes.figures import Figure, figures
-from grpo_core.trainers.changes.given import RECORDED
+from grpo_core.trainers.changes.evidence import RECORDED, Figure, figures
 from grpo_core.trainers.changes.numbers import Update
 from grpo_core.trainers.changes.precision import Precision
 
