@@ -92,14 +92,14 @@ class Trainers(WindowPart):
     def connect_panel(self, panel: Panel) -> None:
         if panel.id == MY_RUN.id:
             mine: Any = panel
-            mine.file_wanted.connect(self._program.runs.ask_open)
-            mine.folder_wanted.connect(self.ask_open_folder)
-            mine.paste_wanted.connect(self.open_pasted)
+            mine.file.clicked.connect(self._program.runs.ask_open)
+            mine.folder.clicked.connect(self.ask_open_folder)
+            mine.paste.clicked.connect(self.open_pasted)
             mine.run_wanted.connect(self._program.runs.open_path)
             mine.list_runs(self._program.run_manager.folder)
         if panel.id == STEP_SUMMARY.id:
             summary: Any = panel
-            summary.what_if_wanted.connect(partial(self._program.window.show_panel, WHAT_IF))
+            summary.other.clicked.connect(partial(self._program.window.show_panel, WHAT_IF))
 
     def checks(self, driven: Any) -> tuple[tuple[str, Callable[[], str]], ...]:
         from app.trainers.self_test import pretrained

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from app.boxes import across, down, stacked
@@ -129,13 +129,8 @@ OF_GROUPS = 0.36
 
 
 class StepSummaryPanel(Panel):
-    """A table of groups above a table of tokens. A row links to its completion or token.
+    """A table of groups above a table of tokens. A row links to its completion or token."""
 
-    Signals:
-        what_if_wanted: show the update under another loss.
-    """
-
-    what_if_wanted = Signal()
     plans = False
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -157,7 +152,6 @@ class StepSummaryPanel(Panel):
         self.other = tool_button(
             tr("Another loss"), tip=tr("Ask “What if”: the same batch under another loss."), quiet=False
         )
-        self.other.clicked.connect(self.what_if_wanted)
         self.empty = EmptyLabel(NONE_YET, margin=16)
         choices = across(self.by, None, self.other, margins=(12, 4, 12, 0))
         parts = (self.groups_sentence, self.groups, choices, self.tokens_sentence, (self.tokens, 1000), None)
