@@ -56,7 +56,7 @@ class PanelRequests(QObject):
         self._on(registry.HOME, lambda panel: panel.run_wanted.connect(runs.open_path))
         self._on(registry.QUEUE, background_runs.serve)
         self._on(registry.QUEUE, lambda panel: panel.open_wanted.connect(runs.open_path))
-        self._on(registry.QUEUE, lambda panel: panel.browse_wanted.connect(background_runs.ask_open))
+        self._on(registry.QUEUE, lambda panel: panel.form.browse.clicked.connect(background_runs.ask_open))
 
     def _on(self, spec: PanelSpec[P], connect: Callable[[P], object]) -> None:
         self._connections.setdefault(spec.id, []).append(connect)

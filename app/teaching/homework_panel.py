@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSplitter, QWidget
 
 from app.boxes import down
@@ -39,21 +39,16 @@ LONGEST = 24
 
 
 class HomeworkPanel(Panel):
-    """Shows the results of the process that reads a folder, and requests folders and tables.
+    """Shows the results of the process that reads a folder.
 
     Attributes:
         folder: the folder shown or being read; None before the first.
         question: the combo box that selects the question whose predictions are shown.
         chart: bars that show how often each answer to that question was predicted, and how often it was right.
         said: the label with the progress, the class's predictions, or the reason why the folder cannot be read.
-
-    Signals:
-        folder_wanted: the user should choose a folder.
-        table_wanted: write the table to a file.
+        choose, save: the buttons to choose a folder, and to write the table to a file.
     """
 
-    folder_wanted = Signal()
-    table_wanted = Signal()
     plans = films = False
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -71,8 +66,6 @@ class HomeworkPanel(Panel):
         self.said = Label(EMPTY, wraps=True)
         self.said.setTextFormat(Qt.TextFormat.PlainText)
         self.choose, self.save = QPushButton(tr("Choose folder…")), QPushButton(tr("Save table…"))
-        self.choose.clicked.connect(self.folder_wanted)
-        self.save.clicked.connect(self.table_wanted)
         top = QHBoxLayout()
         top.addWidget(self.said, 1)
         for button in (self.choose, self.save):
