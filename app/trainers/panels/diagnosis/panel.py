@@ -34,11 +34,9 @@ class FindingCard(QFrame):
 
     Signals:
         place_wanted: go to this piece of evidence; if the flag is True, also bring its panel to the front.
-        step_wanted: show the trainer's step with this number.
     """
 
     place_wanted = Signal(object, bool)
-    step_wanted = Signal(int)
 
     def __init__(self, entry: Entry, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -57,7 +55,6 @@ class FindingCard(QFrame):
         self.column = column = down(top, on=self, margins=(12, 8, 12, 10), spacing=6)
         self.strip = CourseStrip(entry.course, entry.began or 0) if entry.course else None
         if self.strip is not None:
-            self.strip.step_wanted.connect(self.step_wanted)
             column.addWidget(self.strip)
         self.texts = [Label(text, wraps=True, selectable=True) for text in (entry.text, entry.change) if text]
         for text in self.texts:
@@ -297,7 +294,8 @@ class DiagnosisPanel(Panel):
     def _card(self, entry: Entry) -> FindingCard:
         card = FindingCard(entry)
         card.place_wanted.connect(self.show_place)
-        card.step_wanted.connect(self._on_step)
+        if card.strip is not None:
+            card.strip.step_wanted.connect(self._on_step)
         return card
 
     def summary(self, view: View) -> str:
