@@ -56,7 +56,7 @@ class PanelRequests(QObject):
         self._on(registry.HOME, lambda panel: panel.run_wanted.connect(runs.open_path))
         self._on(registry.QUEUE, background_runs.serve)
         self._on(registry.QUEUE, lambda panel: panel.open_wanted.connect(runs.open_path))
-        self._on(registry.QUEUE, lambda panel: panel.browse_wanted.connect(background_runs.ask_open))
+        self._on(registry.QUEUE, lambda panel: panel.form.browse.clicked.connect(background_runs.ask_open))
 
     def _on(self, spec: PanelSpec[P], connect: Callable[[P], object]) -> None:
         self._connections.setdefault(spec.id, []).append(connect)
@@ -64,8 +64,16 @@ class PanelRequests(QObject):
     def connect_panel(self, panel: Panel) -> None:
         for connect in self._connections.get(panel.id, ()):
             connect(panel)
+        panel.panel_wanted.connect(self._raise)
         for part in self._program.parts:
             part.connect_panel(panel)
+
+    @Slot(str)
+    def _raise(self, panel: str) -> None:
+        """Bring a shown panel to the front of its tabs without moving the keyboard focus."""
+        dock = self._program.window.docks[panel]
+        if dock.isVisible():
+            dock.raise_()
 
     def _serve_controls(self, panel: ControlsPanel) -> None:
         """Provide the control rows with the devices that the worker has found, and with those that the door shows."""

@@ -120,12 +120,10 @@ class QueuePanel(Panel):
 
     Signals:
         start_wanted: emitted with the queue to train (:class:`Queue`).
-        browse_wanted: emitted to let the user choose a folder that contains a queue.
         open_wanted: emitted with the file of the run to open.
     """
 
     start_wanted = Signal(object)
-    browse_wanted = Signal()
     open_wanted = Signal(object)
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -141,7 +139,6 @@ class QueuePanel(Panel):
         self.status = Label(wraps=True)
         self.proceed = push_button(tr("Pause"), pressed=self._on_proceed)
         self.cancel = push_button(tr("Cancel"), tr("Cancel the rest; what was done is kept."))
-        self.form.browse.clicked.connect(self.browse_wanted)
         line = across((self.status, 1), self.proceed, self.cancel, spacing=8)
         lower = QWidget()
         self._stack = QStackedLayout(lower)

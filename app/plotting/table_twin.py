@@ -35,7 +35,8 @@ class TableTwin(Styled, PaintedAhead, QTableView):
     selected = Signal(int)
     activated_cell = Signal(int, str)
 
-    def __init__(self, columns: Sequence[Column] = (), title: str = tr("Table")) -> None:
+    def __init__(self, columns: Sequence[Column] = (), title: str = tr("Table"), *, stretched: bool = False) -> None:
+        """``stretched``: whether the last column fills the remaining width."""
         super().__init__()
         self._filling = False
         self._fitted: tuple[object, ...] = ()
@@ -57,6 +58,7 @@ class TableTwin(Styled, PaintedAhead, QTableView):
         header = self.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         header.setHighlightSections(False)
+        header.setStretchLastSection(stretched)
         header.setMinimumSectionSize(8)  # width of a column with a single digit
         header.setSortIndicatorClearable(True)
         header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)

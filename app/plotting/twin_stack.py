@@ -39,7 +39,8 @@ class TwinStack(Styled, QWidget):
 
     toggled = Signal(bool)
 
-    def __init__(self, plot: Plot | BarChart, legend: Sequence[Entry] = ()) -> None:
+    def __init__(self, plot: Plot | BarChart, legend: Sequence[Entry] = (), *, headed: bool = True) -> None:
+        """``headed``: whether it shows title, legend and button, which a row of plots shares otherwise."""
         super().__init__()
         self.plot = plot
         self._table: TableTwin | None = None
@@ -56,10 +57,14 @@ class TwinStack(Styled, QWidget):
         self._above = QHBoxLayout()
         down(self._above, self._row, (self.stack, 1), on=self, margins=0, spacing=0)
         self._choices: list[QWidget] = []
-        self._bare = False
         self._alone: bool | None = None  # whether the headline has its own line; None before there is one
         self._style_header()
         self._name()
+        self._headed = headed
+        if not headed:
+            for widget in (self.title, self.legend, self.button):
+                widget.hide()
+            self._row.setContentsMargins(0, 0, 0, 0)
 
     @property
     def table(self) -> TableTwin:
@@ -80,15 +85,9 @@ class TwinStack(Styled, QWidget):
         for part in (self.plot, self._table, self.legend, self.headline):
             if part is not None:
                 part.set_look(self.theme, self.factor)
-        self._style_header()
-        self._place_headline()
-
-    def hide_header(self) -> None:
-        """Hide title, legend and button, because a row of plots shares them."""
-        for widget in (self.title, self.legend, self.button):
-            widget.hide()
-        self._bare = True
-        self._style_header()
+        if self._headed:
+            self._style_header()
+            self._place_headline()
 
     def show_headline(self, text: str, shorter: str = "") -> None:
         """Show ``text`` in the header, or ``shorter`` if ``text`` does not fit.
@@ -105,7 +104,7 @@ class TwinStack(Styled, QWidget):
 
         The decision depends only on widths and not on the text, so that a new text does not move anything.
         """
-        if self.headline is None or self._bare:
+        if self.headline is None:
             return
         others = [widget for widget in (*self._choices, self.title, self.legend, self.button) if not widget.isHidden()]
         taken = sum(widget.sizeHint().width() + self._row.spacing() for widget in others)
@@ -169,9 +168,6 @@ class TwinStack(Styled, QWidget):
         self.button.setAccessibleName(name.format(title=self.plot.title))
 
     def _style_header(self) -> None:
-        if self._bare:
-            self._row.setContentsMargins(0, 0, 0, 0)
-            return
         edge, top = round(12 * self.factor), round(4 * self.factor)
         self._row.setContentsMargins(edge, 0 if self._alone else top, edge, 0)
         self._above.setContentsMargins(edge, top + 1 if self._alone else 0, edge, 0)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QSplitter, QWidget
 
 from app.boxes import down
@@ -39,21 +39,16 @@ LONGEST = 24
 
 
 class HomeworkPanel(Panel):
-    """Shows the results of the process that reads a folder, and requests folders and tables.
+    """Shows the results of the process that reads a folder.
 
     Attributes:
         folder: the folder shown or being read; None before the first.
         question: the combo box that selects the question whose predictions are shown.
         chart: bars that show how often each answer to that question was predicted, and how often it was right.
         said: the label with the progress, the class's predictions, or the reason why the folder cannot be read.
-
-    Signals:
-        folder_wanted: the user should choose a folder.
-        table_wanted: write the table to a file.
+        choose, save: the buttons to choose a folder, and to write the table to a file.
     """
 
-    folder_wanted = Signal()
-    table_wanted = Signal()
     plans = films = False
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -69,8 +64,7 @@ class HomeworkPanel(Panel):
         self.chart = BarChart(tr("Predictions of the class"))
         self.twin = TwinStack(self.chart, [PREDICTED.entry, RIGHT.entry])
         self.said = Label(EMPTY, wraps=True)
-        self.choose = push_button(tr("Choose folder…"), pressed=self.folder_wanted)
-        self.save = push_button(tr("Save table…"), pressed=self.table_wanted)
+        self.choose, self.save = push_button(tr("Choose folder…")), push_button(tr("Save table…"))
         top = QHBoxLayout()
         top.addWidget(self.said, 1)
         for button in (self.choose, self.save):

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from app.plotting.pyramid import Pyramid
 from app.workspace.cursor import Cursor
 from app.workspace.prepared import Prepared, with_pass
 from app.workspace.run_handle import RunHandle
-from grpo_core.errors import NotRecordedError, RunFileError
+from grpo_core.errors import RunFileError
 from grpo_core.explain import Numbers
 from grpo_core.foreign.line import LateError
 from grpo_core.foreign.recording import Completions, Source, or_why_not
@@ -24,6 +24,7 @@ from grpo_core.record import Origin, Step
 from grpo_core.text import tr
 from grpo_core.trainers import recorded_series, token_text
 
+T = TypeVar("T")
 KEPT_TABLES = 8
 """Maximum number of completion tables kept in memory."""
 KEPT_PREPARED = 2_000_000
@@ -131,20 +132,29 @@ class RecordedRun(RunHandle):
         if not 1 <= number <= self.head:
             return None
         if number not in self.in_memory:
-            try:
-                stamp = self.source.stamp(number)
-                step = self.source.step(number)
-                self._stamps[number] = stamp
-            except NotRecordedError as error:
-                self.why_no_step = str(error)
-                return None
-            except LateError:
-                self.large = True
-                raise
-            self.why_no_step = ""
+            self._show(*self._recorded(self.source.step, number))
+        return self.in_memory.get(number)
+
+    def _show(self, step: Step | None, why_no_step: str) -> None:
+        self.why_no_step = why_no_step
+        if step is not None:
             self._name_tokens(step)
             self.keep(step)
-        return self.in_memory[number]
+
+    def _recorded(self, read: Callable[[int], T], number: int) -> tuple[T | None, str]:
+        """Read a part of an update as :func:`or_why_not` does. If that takes too long, the run is a large one."""
+
+        def stamped(number: int) -> T:
+            stamp = self.source.stamp(number)
+            part = read(number)
+            self._stamps[number] = stamp
+            return part
+
+        try:
+            return or_why_not(stamped, number)
+        except LateError:
+            self.large = True
+            raise
 
     def preparation(self, cursor: Cursor) -> Callable[[], object] | None:
         if not self.large or not 1 <= cursor.step <= self.head:
@@ -171,12 +181,7 @@ class RecordedRun(RunHandle):
         self._tables[number], self._numbers[number] = prepared.table, prepared.numbers
         _shorten(self._tables)
         _shorten(self._numbers)
-        if prepared.step is None:
-            self.why_no_step = prepared.why_no_step
-        else:
-            self.why_no_step = ""
-            self._name_tokens(prepared.step)
-            self.keep(prepared.step)
+        self._show(prepared.step, prepared.why_no_step)
 
     def prepared(self, number: int) -> Prepared | None:
         return self._prepared.get(number)
@@ -190,15 +195,7 @@ class RecordedRun(RunHandle):
         if not 1 <= number <= self.head:
             return None
         if number not in self._tables:
-            try:
-                stamp = self.source.stamp(number)
-                self._tables[number] = self.source.completions(number)
-                self._stamps[number] = stamp
-            except NotRecordedError:
-                self._tables[number] = None
-            except LateError:
-                self.large = True
-                raise
+            self._tables[number] = self._recorded(self.source.completions, number)[0]
             _shorten(self._tables)
         return self._tables[number]
 

@@ -17,7 +17,7 @@ from app.build import FULL, this_build
 from app.commands.command import Command
 from app.controllers.runs import OWN_SUFFIX
 from app.messages.message import Severity
-from app.panel_registry import TOKEN_INSPECTOR, WHAT_IF
+from app.panel_registry import WHAT_IF
 from app.part import WindowPart
 from app.settings.files import exists, write_or_say
 from app.theme.file_dialogs import folder_to_use
@@ -26,9 +26,9 @@ from app.trainers.controllers.examinations import Examinations
 from app.trainers.controllers.model_folders import ModelFolders, is_model
 from app.trainers.controllers.recorded_runs import RecordedRuns
 from app.trainers.examination import examination_of
-from app.trainers.panel_rows import COMPLETIONS, MY_RUN
+from app.trainers.panel_rows import MY_RUN, STEP_SUMMARY
 from app.widgets.panel import Panel
-from app.widgets.panel_spec import Door, PanelSpec
+from app.widgets.panel_spec import Door
 from app.workspace.run_handle import RunHandle
 from grpo_core.config.fields import DETAILS
 from grpo_core.errors import GrpoError
@@ -92,20 +92,14 @@ class Trainers(WindowPart):
     def connect_panel(self, panel: Panel) -> None:
         if panel.id == MY_RUN.id:
             mine: Any = panel
-            mine.file_wanted.connect(self._program.runs.ask_open)
-            mine.folder_wanted.connect(self.ask_open_folder)
-            mine.paste_wanted.connect(self.open_pasted)
+            mine.file.clicked.connect(self._program.runs.ask_open)
+            mine.folder.clicked.connect(self.ask_open_folder)
+            mine.paste.clicked.connect(self.open_pasted)
             mine.run_wanted.connect(self._program.runs.open_path)
             mine.list_runs(self._program.run_manager.folder)
-        requests = {
-            "token_wanted": partial(self._raise, TOKEN_INSPECTOR),
-            "completion_wanted": partial(self._raise, COMPLETIONS),
-            "what_if_wanted": partial(self._program.window.show_panel, WHAT_IF),
-        }
-        if type(panel).__module__.startswith(__name__.rpartition(".")[0]):
-            for name, show in requests.items():
-                if hasattr(panel, name):
-                    getattr(panel, name).connect(show)
+        if panel.id == STEP_SUMMARY.id:
+            summary: Any = panel
+            summary.other.clicked.connect(partial(self._program.window.show_panel, WHAT_IF))
 
     def checks(self, driven: Any) -> tuple[tuple[str, Callable[[], str]], ...]:
         from app.trainers.self_test import pretrained
@@ -173,9 +167,3 @@ class Trainers(WindowPart):
     def started(self, options: argparse.Namespace) -> None:
         if self.opens(options):
             self.model_folders.open(options.model)
-
-    def _raise(self, spec: PanelSpec[Any]) -> None:
-        """Bring a shown panel to the front of its tabs without moving the keyboard focus."""
-        dock = self._program.window.docks[spec.id]
-        if dock.isVisible():
-            dock.raise_()

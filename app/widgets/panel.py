@@ -57,9 +57,11 @@ class Panel(QWidget):
 
     Signals:
         row_changed: its required height has changed.
+        panel_wanted: the panel with this id now shows what the user chose here; bring it to the front of its tabs.
     """
 
     row_changed = Signal()
+    panel_wanted = Signal(str)
     plans: bool | str = True
     films = False
     sized = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from grpo_core.config.fields import check, setting, variant
+from grpo_core.config.fields import check, setting, structural, structural_variant, variant
 from grpo_core.errors import SettingsError
 from grpo_core.plugins import table
 from grpo_core.text import plural, tr
@@ -23,17 +23,14 @@ LONGER = ("length", "chain")
 class BanditTask:
     """The task of the tabular policy: its prompts and rewards."""
 
-    landscape: str = setting(
+    landscape: str = structural(
         "single_peak",
         tr("How the reward depends on the action; the length toy and the chain answer with several tokens."),
         tr("Task"),
         choices=(*LANDSCAPES, *LONGER),
         plugins="task",
-        live=False,
     )
-    actions: int = setting(
-        10, tr("Number of actions."), tr("Actions"), symbol="A", limits=(2, 64), usual=(2, 20), live=False
-    )
+    actions: int = structural(10, tr("Number of actions."), tr("Actions"), symbol="A", limits=(2, 64), usual=(2, 20))
     peak: float = setting(7.0, tr("Action with the highest reward."), tr("Peak at"), limits=(1, 64), usual=(1, 10))
     half_width: float = variant(
         5.0,
@@ -49,36 +46,32 @@ class BanditTask:
         tr("Custom rewards"),
         limits=(-1e9, 1e9),
     )
-    levels: tuple[float, ...] = variant(
+    levels: tuple[float, ...] = structural_variant(
         (0.0,),
         tr("One number per prompt: a constant added to every reward of that prompt."),
         tr("Prompts' levels"),
         limits=(-1e9, 1e9),
-        live=False,
     )
-    bias_action: int = variant(
+    bias_action: int = structural_variant(
         1,
         tr("Action that the starting policy leans towards."),
         tr("Bias towards"),
         limits=(1, 64),
         usual=(1, 10),
-        live=False,
     )
-    bias: float = variant(
+    bias: float = structural_variant(
         0.0,
         tr("Added to that action's logit at the start."),
         tr("Starting bias"),
         limits=(-50, 50),
         usual=(0, 5),
-        live=False,
     )
-    max_length: int = variant(
+    max_length: int = structural_variant(
         8,
         tr("Maximum length of a completion of the length toy, and number of decisions in the chain."),
         tr("Longest completion"),
         limits=(1, 256),
         usual=(1, 32),
-        live=False,
     )
 
     faulty_action: int | None = variant(

@@ -121,6 +121,8 @@ detail = partial(setting, subject=DETAILS)
 """Return the field of a setting that matters to those who train models, and seldom to those who learn how it works."""
 variant = partial(setting, subject="variants of the bandit")
 """Return the field of a setting that makes a bandit of a special kind."""
+structural, structural_detail, structural_variant = (partial(kind, live=False) for kind in (setting, detail, variant))
+"""Return the field of a setting of each of these kinds that only a new run can change."""
 
 
 def about(cls: type, name: str) -> About:

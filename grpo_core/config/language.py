@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from grpo_core.config.fields import check, detail, setting
+from grpo_core.config.fields import check, detail, setting, structural, structural_detail
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
@@ -124,7 +124,7 @@ def weight(reward: Reward, default: float, help: str, title: str, **about: Any) 
 class LanguageTask:
     """Prompts, their checkable answers, and the parts of the reward."""
 
-    problem: str = setting(
+    problem: str = structural(
         "arithmetic",
         tr(
             "Arithmetic with visible working; the same with a bonus that can be gamed; sums with a calculator as a "
@@ -134,7 +134,6 @@ class LanguageTask:
         tr("Task"),
         choices=tuple(PROBLEMS),
         choices_since=(*((name, "0.2.0") for name in IN_WORDS), ("calculator", "0.3.0")),
-        live=False,
     )
     difficulty: str = setting(
         "mixed",
@@ -148,14 +147,13 @@ class LanguageTask:
     prompts: int = setting(
         8, tr("Number of prompts in an update."), tr("Prompts"), symbol="P", limits=(1, 256), usual=(1, 32)
     )
-    max_tokens: int = setting(
+    max_tokens: int = structural(
         24,
         tr("Maximum length of a completion, including its end sign; a longer one is cut off and scored as it is."),
         tr("Longest completion"),
         unit=tr("tokens"),
         limits=(1, 2000),
         usual=(8, 48),
-        live=False,
     )
     answer_weight: float = weight(
         Reward(name="right_answer", title=tr("right answer"), symbol="x^{A}", score=lambda c: c.right(), bounded=True),
@@ -173,16 +171,15 @@ class LanguageTask:
         0.15, tr("Reward of each “=” in the task “gameable”: paid for the look of working, not for being right."),
         tr("Each “=” pays"), usual=(0, 0.5),
     )  # fmt: skip # table, one row per reward
-    file: str = setting(
+    file: str = structural(
         "",
         tr(
             "Your prompts: a CSV, JSON, JSONL or Parquet file with prompts and answers; columns such as “question”, "
             "“problem” or “messages” are known too."
         ),
         tr("Prompt file"),
-        live=False,
     )
-    checker: str = setting(
+    checker: str = structural(
         "exact",
         tr(
             "How your answers are compared: with the whole completion, as its last number, as a regular expression, or "
@@ -192,13 +189,11 @@ class LanguageTask:
         tr("Answers are checked as"),
         choices=("exact", "number", "regex", "final"),
         choices_since=(("final", "0.4.0"),),
-        live=False,
     )
-    form: str = setting(
+    form: str = structural(
         r"^Answer: -?\d+\.?$",
         tr("A regular expression: an answer in words has the right form if the expression is found in it."),
         tr("Form"),
-        live=False,
         since="0.2.0",
     )
     form_weight: float = weight(
@@ -248,14 +243,13 @@ class LanguageTask:
                 "makes them cost something."),
         tr("The words pay"), usual=(-1, 1), since="0.4.0",
     )  # fmt: skip # table, one row per reward
-    system: str = setting(
+    system: str = structural(
         "",
         tr("The system prompt before every prompt. If empty, that of the prompt file, if it has one."),
         tr("System prompt"),
-        live=False,
         since="0.4.0",
     )
-    thinking: str = setting(
+    thinking: str = structural(
         "default",
         tr(
             "Switches the thinking mode of the model's chat template on or off, if the template has one; by default "
@@ -263,7 +257,6 @@ class LanguageTask:
         ),
         tr("Thinking"),
         choices=("default", "on", "off"),
-        live=False,
         since="0.4.0",
     )
     mask_tool: bool = setting(
@@ -280,13 +273,12 @@ class LanguageTask:
         limits=(1, 100_000),
         usual=(1, 50),
     )
-    held_out: int = detail(
+    held_out: int = structural_detail(
         128,
         tr("Number of prompts that are never trained on and measure accuracy."),
         tr("Held-out prompts"),
         limits=(1, 10_000),
         usual=(16, 512),
-        live=False,
     )
 
     def __post_init__(self) -> None:
@@ -347,50 +339,45 @@ REWARDS: dict[str, Reward] = {
 class Model:
     """The language model: its size, the source of its weights, and its device."""
 
-    checkpoint: str = setting(
+    checkpoint: str = structural(
         "shipped",
         tr(
             "Weights at the start: “shipped”, “calculator” (which can call the tool), “untrained”, or a file made by "
             "“pretrain”."
         ),
         tr("Checkpoint"),
-        live=False,
     )
-    folder: str = setting(
+    folder: str = structural(
         "",
         tr("Your own model: a folder with config.json, safetensors and tokenizer.json, or a GGUF file."),
         tr("Model folder"),
-        live=False,
         since="0.2.0",
     )
-    digest: str = setting(
+    digest: str = structural(
         "",
         tr(
             "Identifies the contents of the model's files when the run began; the run continues only from the same "
             "files."
         ),
         tr("Digest of the folder"),
-        live=False,
         since="0.2.0",
     )
-    adapter_rank: int = detail(
+    adapter_rank: int = structural_detail(
         8,
         tr("Trains a low-rank adapter of this rank on the attention (LoRA, arXiv:2106.09685); 0 trains every weight."),
         tr("Adapter rank"),
         symbol="r",
         limits=(0, 1024),
         usual=(0, 64),
-        live=False,
         since="0.2.0",
     )
-    adapter_alpha: float = detail(
+    adapter_alpha: float = structural_detail(
         16.0,
         tr("The adapter's contribution is multiplied by this number divided by its rank."),
         tr("Adapter α"),
         above=0,
         high=4096,
         usual=(1, 64),
-        live=False,
         since="0.2.0",
     )
     rows_at_once: int = detail(
@@ -410,34 +397,31 @@ class Model:
         tr("Gradient checkpointing"),
         since="0.2.0",
     )
-    layers: int = detail(2, tr("Transformer blocks."), tr("Layers"), limits=(1, 48), usual=(1, 8), live=False)
-    width: int = detail(
+    layers: int = structural_detail(2, tr("Transformer blocks."), tr("Layers"), limits=(1, 48), usual=(1, 8))
+    width: int = structural_detail(
         64,
         tr("How many numbers the state of a token has."),
         tr("Width"),
         symbol="d",
         limits=(8, 4096),
         usual=(32, 512),
-        live=False,
     )
-    heads: int = detail(
+    heads: int = structural_detail(
         4,
         tr("Number of attention heads in a block; they share the width."),
         tr("Heads"),
         limits=(1, 64),
         usual=(1, 16),
-        live=False,
     )
-    context: int = detail(
+    context: int = structural_detail(
         64,
         tr("Maximum length of a prompt and its completion together."),
         tr("Context", "length"),
         unit=tr("tokens"),
         limits=(8, 4096),
         usual=(32, 256),
-        live=False,
     )
-    device: str = setting(
+    device: str = structural(
         "cpu",
         tr(
             "Where the model is computed. The program's own model uses NumPy on the cpu; other devices and other "
@@ -446,9 +430,8 @@ class Model:
         tr("Device"),
         choices=("cpu", "cuda", "mps"),
         withheld=("mps",),  # untested
-        live=False,
     )
-    precision: str = detail(
+    precision: str = structural_detail(
         "float32",
         tr(
             "Number format of the forward pass; bfloat16 needs less memory, but its rounding makes ratios differ from "
@@ -456,15 +439,13 @@ class Model:
         ),
         tr("Precision"),
         choices=("float32", "bfloat16"),
-        live=False,
     )
-    threads: int = detail(
+    threads: int = structural_detail(
         1,
         tr("Number of CPU threads; one leaves the other cores to the window and is fastest for the default size."),
         tr("Threads"),
         limits=(1, 256),
         usual=(1, 8),
-        live=False,
     )
     watch_reference: bool = detail(
         True,

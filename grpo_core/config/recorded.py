@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from grpo_core.config.fields import check, setting
+from grpo_core.config.fields import check, structural
 from grpo_core.errors import SettingsError
 from grpo_core.parsing import ParseError, from_json
 from grpo_core.text import tr
 
-fact = partial(setting, live=False, since="0.2.0")
+fact = partial(structural, since="0.2.0")
 """Return the field of something that the other program recorded."""
 
 

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from grpo_core.config.bandit_task import LANDSCAPES, BanditTask
-from grpo_core.config.fields import About, about, check, declared, setting
+from grpo_core.config.fields import About, about, check, declared, structural
 from grpo_core.config.language import IN_WORDS, LanguageTask, Model
 from grpo_core.config.objective import Objective
 from grpo_core.config.recorded import RecordedTask
@@ -30,8 +30,8 @@ class Settings:
     optimizer: Optimizer = field(default_factory=Optimizer)
     task: BanditTask | LanguageTask | RecordedTask = field(default_factory=BanditTask)
     model: Model = field(default_factory=Model)
-    seed: int = setting(
-        7, tr("Seed of all random numbers of the run."), tr("Seed"), limits=(0, 2**63 - 1), usual=(0, 100), live=False
+    seed: int = structural(
+        7, tr("Seed of all random numbers of the run."), tr("Seed"), limits=(0, 2**63 - 1), usual=(0, 100)
     )
 
     def __post_init__(self) -> None:

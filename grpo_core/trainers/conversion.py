@@ -32,17 +32,14 @@ AT_ONCE = 20
 
 
 def convert(
-    source: Source,
-    out: Path,
-    positions: Sequence[int] | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    source: Source, out: Path, positions: Sequence[int] | None = None, poll: Callable[[], None] = lambda: None
 ) -> list[str]:
     """Write a recorded run to the new run file ``out``, completely or not at all.
 
     Args:
         out: path of the new file, which must not exist.
         positions: updates to convert, counted from 1, in order; by default all.
-        progress: called with (updates done, total number of updates) after each update.
+        poll: called after each update.
 
     Returns:
         A message for each update that could not be read and was skipped.
@@ -50,17 +47,15 @@ def convert(
     Raises:
         RunFileError: the file already exists, ``out`` cannot be written, or no update could be read.
     """
-    wanted = list(positions) if positions is not None else list(range(1, len(source) + 1))
+    wanted = range(1, len(source) + 1) if positions is None else positions
     with locked(out):
         if out.exists():
             raise RunFileError(tr("{name} already exists; choose another name.").format(name=out.name))
         with replacing(out) as temporary:
-            return _written(source, temporary, wanted, progress)
+            return _written(source, temporary, wanted, poll)
 
 
-def _written(
-    source: Source, path: Path, wanted: Sequence[int], progress: Callable[[int, int], None] | None
-) -> list[str]:
+def _written(source: Source, path: Path, wanted: Sequence[int], poll: Callable[[], None]) -> list[str]:
     meta = RunMeta(
         id=uuid.uuid4().hex,
         title=source.title,
@@ -91,8 +86,7 @@ def _written(
                         else:
                             labels.append(int(source.labels[position - 1]))
                             _insert(connection, len(labels), step, rest)
-                        if progress is not None:
-                            progress(len(labels) + len(left_out), len(wanted))
+                        poll()
             if not labels:
                 raise RunFileError(
                     left_out[0] if left_out else tr("{name} contains no updates.").format(name=source.title)

@@ -118,7 +118,7 @@ def examination(path: str, columns: str = "", *, poll: Poll) -> Iterator[Diagnos
     source = OwnRun(Path(path)) if own else open_source(Path(path), columns=columns)
     if own and not len(source):
         raise RunFileError(tr("{name} contains no updates.").format(name=source.title))
-    yield diagnose(source, progress=lambda done, count: poll())
+    yield diagnose(source, poll=poll)
     yield Verdict(agrees=None, text=NO_OTHER_TRAINER) if own else verdict(source, poll)
 
 
@@ -126,7 +126,7 @@ def verdict(source: Source, poll: Poll) -> Verdict:
     """Audit a recorded run. Without log-probabilities, the verdict says why there is no audit."""
     if not source.has_losses:
         return Verdict(agrees=None, text=why_not(source))
-    result: Audit = audit(source, progress=lambda done, count: poll())
+    result: Audit = audit(source, poll=poll)
     text = as_text(source, dataclasses.replace(result, put_right=None))  # the page shows that as a table
     if result.first is None:
         return Verdict(agrees=result.agrees if result.compared else None, text=text)

@@ -224,8 +224,7 @@ class SweepViews(QWidget):
         self.heat.explain_wanted.connect(self.explain_wanted)
 
     def _twin(self, chart: SweepChart) -> TwinStack:
-        twin = self.twins[chart] = TwinStack(chart)
-        twin.hide_header()
+        twin = self.twins[chart] = TwinStack(chart, headed=False)
         chart.picked.connect(self.picked)
         chart.dragged.connect(self.dragged)
         chart.activated.connect(self.open_wanted)

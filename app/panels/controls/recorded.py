@@ -30,14 +30,13 @@ class RecordedSettings(QWidget):
         self.heading = Label(wraps=True)
         self.heading.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.heading.setContentsMargins(0, 0, 12, 0)  # the table reaches to the edge, for its scroll bar
-        self.table = TableTwin(title=tr("Settings of the recorded run"))
+        self.table = TableTwin(title=tr("Settings of the recorded run"), stretched=True)
         self.table.set_columns(
             [
                 Column("setting", tr("Setting"), chars=16, kind="text"),
                 Column("value", tr("Value"), chars=7, kind="text"),
             ]
         )
-        self.table.horizontalHeader().setStretchLastSection(True)
         down(self.heading, (self.table, 1), on=self, margins=(12, 12, 0, 0), spacing=8)
         self._shown: Settings | None = None
 

@@ -157,8 +157,7 @@ class PolicyPair(QWidget):
         for place, (side, plot_title) in enumerate(zip(SIDES, PLOT_TITLES, strict=True)):
             plot = BarChart(plot_title, headed=False)  # a sentence does not fit above a half-width panel
             plot.picked.connect(self._on_chosen)
-            twin = TwinStack(plot)
-            twin.hide_header()
+            twin = TwinStack(plot, headed=False)
             twin.toggled.connect(self._name)
             self._plots.append(plot)
             self.twins.append(twin)

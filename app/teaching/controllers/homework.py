@@ -49,8 +49,8 @@ class HomeworkController(Runner):
             for button in (panel.page.homework, panel.page.ending.homework):
                 button.clicked.connect(self.ask_save)
         elif panel.id == HOMEWORK.id:
-            panel.folder_wanted.connect(self.ask_collect)
-            panel.table_wanted.connect(self._ask_table)
+            panel.choose.clicked.connect(self.ask_collect)
+            panel.save.clicked.connect(self._ask_table)
 
     @property
     def blocked(self) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QWidget
 
 from app.boxes import Wrap
 from app.panels.home.panel import RunsPanel
@@ -14,16 +14,7 @@ from grpo_core.text import tr
 
 
 class MyRunPanel(RunsPanel):
-    """Buttons that open a folder, a file or the clipboard, above the last runs. Anything can also be dropped.
-
-    Signals:
-        folder_wanted, file_wanted: ask for a folder or a file, and open it.
-        paste_wanted: open what is on the clipboard.
-    """
-
-    folder_wanted = Signal()
-    file_wanted = Signal()
-    paste_wanted = Signal()
+    """Buttons that open a folder, a file or the clipboard, above the last runs. Anything can also be dropped."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -33,17 +24,9 @@ class MyRunPanel(RunsPanel):
             "sessions. It changes none of them. You can also drop them on the window."
         )
         self.column.addWidget(Label(said, wraps=True))
-        row = Wrap()
-        self.buttons: list[QPushButton] = []
-        for title, wanted in (
-            (tr("A folder…"), self.folder_wanted),
-            (tr("A file…"), self.file_wanted),
-            (tr("Paste a path or a log"), self.paste_wanted),
-        ):
-            button = push_button(title, pressed=wanted)
-            row.addWidget(button)
-            self.buttons.append(button)
-        self.column.addLayout(row)
+        self.folder, self.file = push_button(tr("A folder…")), push_button(tr("A file…"))
+        self.paste = push_button(tr("Paste a path or a log"))
+        self.column.addLayout(Wrap(self.folder, self.file, self.paste))
 
     def focus_picture(self) -> None:
-        self.buttons[0].setFocus(Qt.FocusReason.OtherFocusReason)
+        self.folder.setFocus(Qt.FocusReason.OtherFocusReason)

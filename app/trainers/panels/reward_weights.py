@@ -149,12 +149,8 @@ class RewardWeightsPanel(Panel):
 
     Attributes:
         scores: pasted scores of the step shown, (B,) each, by the index of the reward function.
-
-    Signals:
-        completion_wanted: show the selected completion as text.
     """
 
-    completion_wanted = Signal()
     plans = False
     large = True
 
@@ -168,8 +164,7 @@ class RewardWeightsPanel(Panel):
         self.sliders.scores_wanted.connect(self._on_scores)
         self.reset = push_button(tr("As recorded"), pressed=self._on_reset)
         self.sentence, self.refusal, self.note = Paragraph(), Paragraph(name="refusal"), Paragraph(name="muted")
-        self.table = TableTwin(COLUMNS, tr("Completions under other weights"))
-        self.table.horizontalHeader().setStretchLastSection(True)
+        self.table = TableTwin(COLUMNS, tr("Completions under other weights"), stretched=True)
         self.table.selected.connect(self._on_row)
         self.table.activated_cell.connect(self._on_activated)
         self.empty = EmptyLabel(OF_RUNS, margin=16)
@@ -261,7 +256,7 @@ class RewardWeightsPanel(Panel):
     @Slot(int, str)
     def _on_activated(self, row: int, key: str) -> None:
         self.workspace.select_token(row, 0)
-        self.completion_wanted.emit()
+        self.panel_wanted.emit("completions")
 
 
 def _rows(ran: Step, other: Step, passed: int) -> list[list[object]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from app.boxes import across, down, stacked
@@ -129,17 +129,8 @@ OF_GROUPS = 0.36
 
 
 class StepSummaryPanel(Panel):
-    """A table of groups above a table of tokens. A row links to its completion or token.
+    """A table of groups above a table of tokens. A row links to its completion or token."""
 
-    Signals:
-        completion_wanted: show the selected completion as text.
-        token_wanted: show the selected token.
-        what_if_wanted: show the update under another loss.
-    """
-
-    completion_wanted = Signal()
-    token_wanted = Signal()
-    what_if_wanted = Signal()
     plans = False
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
@@ -149,21 +140,18 @@ class StepSummaryPanel(Panel):
         self._tokens: Listed[Leading] | None = None
         self._unreadable = ""
         self.groups_sentence, self.tokens_sentence = Paragraph(), Paragraph()
-        self.groups = TableTwin(GROUPS, tr("Groups; Return shows the first completion"))
+        self.groups = TableTwin(GROUPS, tr("Groups; Return shows the first completion"), stretched=True)
         self.groups.selected.connect(self._on_group)
         self.groups.activated_cell.connect(self._on_group)
-        self.tokens = TableTwin(TOKENS, tr("Tokens that contribute most; Return shows the token"))
+        self.tokens = TableTwin(TOKENS, tr("Tokens that contribute most; Return shows the token"), stretched=True)
         self.tokens.selected.connect(self._on_token)
         self.tokens.activated_cell.connect(self._on_token)
-        for table in (self.groups, self.tokens):
-            table.horizontalHeader().setStretchLastSection(True)
         entries = ((tr("Tokens by {what}").format(what=one.title), name) for name, one in CONTRIBUTIONS.items())
         self.by = CalmBox(tr("What the tokens contribute to"), entries)
         self.by.activated.connect(self.redraw)
         self.other = tool_button(
             tr("Another loss"), tip=tr("Ask “What if”: the same batch under another loss."), quiet=False
         )
-        self.other.clicked.connect(self.what_if_wanted)
         self.empty = EmptyLabel(NONE_YET, margin=16)
         choices = across(self.by, None, self.other, margins=(12, 4, 12, 0))
         parts = (self.groups_sentence, self.groups, choices, self.tokens_sentence, (self.tokens, 1000), None)
@@ -235,7 +223,7 @@ class StepSummaryPanel(Panel):
     def _on_group(self, place: int, key: str = "") -> None:
         if self._groups is not None and 0 <= place < len(self._groups.found):
             self.workspace.select_token(int(self._groups.found[place].rows[0]), 0)
-            self.completion_wanted.emit()
+            self.panel_wanted.emit("completions")
 
     @Slot(int)
     @Slot(int, str)
@@ -243,4 +231,4 @@ class StepSummaryPanel(Panel):
         if self._tokens is not None and 0 <= place < len(self._tokens.rows):
             found = self._tokens.found
             self.workspace.select_token(int(found.rows[place]), int(found.tokens[place]))
-            self.token_wanted.emit()
+            self.panel_wanted.emit("token_inspector")

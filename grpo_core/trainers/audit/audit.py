@@ -7,7 +7,7 @@ record itself shows that a tensor is wrong, the cause is searched for (``causes.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -21,8 +21,7 @@ from grpo_core.trainers.audit import causes, compare, given
 from grpo_core.trainers.audit.causes import NAMED, SUSPECTED, Cause
 from grpo_core.trainers.audit.compare import Comparison
 from grpo_core.trainers.audit.put_right import PutRight, first_named, put_right
-from grpo_core.trainers.changes.figures import Figure, figures
-from grpo_core.trainers.changes.given import RECORDED
+from grpo_core.trainers.changes.evidence import RECORDED, Figure, figures
 from grpo_core.trainers.changes.numbers import Update
 from grpo_core.trainers.changes.precision import Precision
 
@@ -122,21 +121,17 @@ class Audit:
 
 
 @np.errstate(all="ignore")  # non-finite numbers deviate and are reported
-def audit(
-    run: Source, positions: Sequence[int] | None = None, progress: Callable[[int, int], None] | None = None
-) -> Audit:
+def audit(run: Source, positions: Iterable[int] | None = None, poll: Callable[[], None] = lambda: None) -> Audit:
     """Recompute updates of a recorded run, compare them, and search for the causes of deviations.
 
     Args:
         positions: updates to audit, counted from 1; by default all.
-        progress: called with (updates done, total number of updates) after each update.
+        poll: called after each update.
     """
-    wanted = list(positions) if positions is not None else list(range(1, len(run) + 1))
     auditing = Auditing(run)
-    for done, position in enumerate(wanted, 1):
+    for position in range(1, len(run) + 1) if positions is None else positions:
         auditing.take(position)
-        if progress is not None:
-            progress(done, len(wanted))
+        poll()
     return auditing.result()
 
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from grpo_core.trainers.audit.causes import NAMED, SUSPECTED, Cause
-from grpo_core.trainers.changes import given
-from grpo_core.trainers.changes.figures import Figure, added_length, clipped_at_first
-from grpo_core.trainers.changes.given import RECORDED, Prefixes, Sums
+from grpo_core.trainers.changes import evidence
+from grpo_core.trainers.changes.evidence import RECORDED, Figure, Prefixes, Sums, added_length, clipped_at_first
 from grpo_core.trainers.changes.numbers import Update
 from grpo_core.trainers.claims.causes import Done, Misplaced
 from grpo_core.trainers.importers import nemo_rl_settings, prime_rl_settings, verl_settings
@@ -71,13 +70,13 @@ def measured(update: Update, label: int) -> Measured:
     values = step.settings.recorded.trainer_values
     return Measured(
         label=label,
-        old=given.alignments(update, "old_logp"),
-        ref=given.alignments(update, "ref_logp"),
-        old_zero=given.zeros(step, "old_logp"),
-        ref_zero=(0, 0) if step.ref_logp is None else given.zeros(step, "ref_logp"),
-        prefixes=given.prefixes(step),
-        surprise=given.surprise(step),
-        without_first=given.without_first(step),
+        old=evidence.alignments(update, "old_logp"),
+        ref=evidence.alignments(update, "ref_logp"),
+        old_zero=evidence.zeros(step, "old_logp"),
+        ref_zero=(0, 0) if step.ref_logp is None else evidence.zeros(step, "ref_logp"),
+        prefixes=evidence.prefixes(step),
+        surprise=evidence.surprise(step),
+        without_first=evidence.without_first(step),
         added=added_length(update),
         coarse=update.rounding > 1e-6
         or any(values.get(name) for name in ("bf16", "fp16"))

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from grpo_core.claims.claim import told as sentences
-from grpo_core.errors import NotRecordedError
-from grpo_core.foreign.recording import Source
+from grpo_core.foreign.recording import Source, or_why_not
 from grpo_core.text import plural, tr
 from grpo_core.trainers.audit.audit import Audit
 from grpo_core.trainers.audit.causes import NAMED, SUSPECTED, Cause
@@ -19,13 +18,9 @@ from grpo_core.typeset import plain
 
 def why_not(source: Source) -> str:
     """Return why the loss of a source without a trainer's losses cannot be recomputed, and what is needed."""
-    try:
-        source.step(len(source))
-    except NotRecordedError as error:
-        return str(error)
-    return source.why_no_losses or tr(
-        "{title} contains no losses from its trainer, so there is nothing to compare with."
-    ).format(title=source.title)
+    no_step = or_why_not(source.step, len(source))[1]
+    nothing = tr("{title} contains no losses from its trainer, so there is nothing to compare with.")
+    return no_step or source.why_no_losses or nothing.format(title=source.title)
 
 
 def as_text(source: Source, result: Audit) -> str:

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 from grpo_core.claims.claim import Claim, agrees
 from grpo_core.record import Step
-from grpo_core.trainers.changes import given, of_advantage, of_loss
+from grpo_core.trainers.changes import evidence, of_advantage, of_loss
 from grpo_core.trainers.changes.change import Change, Factor, combined, scaled
-from grpo_core.trainers.changes.figures import added_length, clipped_at_first, figures
-from grpo_core.trainers.changes.given import RECORDED, Prefixes, Sums
+from grpo_core.trainers.changes.evidence import RECORDED, Prefixes, Sums, added_length, clipped_at_first, figures
 from grpo_core.trainers.changes.numbers import Numbers, Update
 from grpo_core.trainers.changes.numbers import of_advantage as advantage_numbers
 from grpo_core.trainers.changes.numbers import of_loss as loss_numbers
@@ -151,14 +150,14 @@ class Misplaced(Claim[Recorded]):
         if name not in CAUSES:
             return False
         if name == "all_logp_shifted":
-            return sum((given.prefixes(step) for step in steps), Prefixes()).shift == self.done.detail
+            return sum((evidence.prefixes(step) for step in steps), Prefixes()).shift == self.done.detail
         if name == "mask_first":
-            return sum(map(given.without_first, steps)) * 2 > len(steps)
+            return sum(map(evidence.without_first, steps)) * 2 > len(steps)
         if name in ("old_zero", "ref_zero"):
-            counts = [given.zeros(step, f"{name[:3]}_logp") for step in steps]
+            counts = [evidence.zeros(step, f"{name[:3]}_logp") for step in steps]
             return sum(zero for zero, _ in counts) * 2 > sum(every for _, every in counts)
         if name == "scored_temperature":
-            whole = sum((given.surprise(step) for step in steps), Sums())
+            whole = sum((evidence.surprise(step) for step in steps), Sums())
             return agrees(self.done.values[0], (whole.y - whole.x) / max(whole.count, 1))
         if name in ("old_temperature", "old_noisy"):
             return self._scatters(data)
@@ -171,7 +170,7 @@ class Misplaced(Claim[Recorded]):
         return self._is_nearer(data)
 
     def _scatters(self, data: Recorded) -> bool:
-        found = [sums[RECORDED] for update in data if (sums := given.alignments(update, "old_logp"))]
+        found = [sums[RECORDED] for update in data if (sums := evidence.alignments(update, "old_logp"))]
         whole = sum((sums for sums in found if sums.distance > 0), Sums())
         first = whole.slope if self.done.cause == "old_temperature" else whole.distance
         return agrees(self.done.values[0], first) and agrees(self.done.values[1], whole.correlation)
@@ -182,7 +181,7 @@ class Misplaced(Claim[Recorded]):
             return False
         where = "stale" if kind == "stale" else self.done.detail
         totals = {RECORDED: Sums(), where: Sums()}
-        for sums in (given.alignments(update, f"{tensor}_logp") for update in data):
+        for sums in (evidence.alignments(update, f"{tensor}_logp") for update in data):
             if where in sums:
                 totals = {key: totals[key] + sums[key] for key in totals}
         return totals[where].correlation > totals[RECORDED].correlation

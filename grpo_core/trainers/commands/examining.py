@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import sys
@@ -45,17 +46,6 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def progress_of(poll: Callable[[], None]) -> Callable[[int, int], None]:
-    """Return a function that shows how many updates are done on a terminal, and calls ``poll``."""
-
-    def progress(done: int, count: int) -> None:
-        poll()
-        if sys.stderr.isatty():
-            print(f"\r{done}/{count}", end="\n" if done == count else "", file=sys.stderr, flush=True)
-
-    return progress
-
-
 def _columns(text: str) -> str:
     try:
         parsed_columns(text)
@@ -64,9 +54,21 @@ def _columns(text: str) -> str:
     return text
 
 
-def _last(source: Source, options: argparse.Namespace) -> range:
-    """Return the updates that ``--last`` asks for, by default all, counted from 1."""
-    return range(1 if options.last is None else max(len(source) - options.last + 1, 1), len(source) + 1)
+def _last(source: Source, options: argparse.Namespace, poll: Callable[[], None]) -> tuple[range, Callable[[], None]]:
+    """Return the updates that ``--last`` asks for, by default all, counted from 1, and a function to call after each.
+
+    It calls ``poll``, and shows on a terminal how many updates are done.
+    """
+    last = range(1 if options.last is None else max(len(source) - options.last + 1, 1), len(source) + 1)
+    done = itertools.count(1)
+
+    def progress() -> None:
+        poll()
+        number = next(done)
+        if sys.stderr.isatty():
+            print(f"\r{number}/{len(last)}", end="\n" if number == len(last) else "", file=sys.stderr, flush=True)
+
+    return last, progress
 
 
 def add_diagnose(add: Callable[..., argparse.ArgumentParser]) -> None:
@@ -88,7 +90,7 @@ def run_diagnose(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         RunFileError: there is no readable update.
     """
     with opened(options.run, poll, options.columns) as source:
-        result = diagnose(source, _last(source, options), progress_of(poll))
+        result = diagnose(source, *_last(source, options, poll))
         if not result.updates:
             raise RunFileError(
                 result.unreadable[0]
@@ -125,7 +127,7 @@ def run_audit(options: argparse.Namespace, poll: Callable[[], None]) -> int:
     with recorded(options.run, poll, options.columns) as source:
         if not source.has_losses:
             raise RunFileError(report.why_not(source))
-        result = audit(source, _last(source, options), progress_of(poll))
+        result = audit(source, *_last(source, options, poll))
         print(json.dumps(report.as_json(source, result), indent=1) if options.json else report.as_text(source, result))
         return SOUND if result.agrees else FOUND
 
@@ -156,7 +158,7 @@ def run_ask(options: argparse.Namespace, poll: Callable[[], None]) -> int:
 
 def _answer(path: Path, options: argparse.Namespace, poll: Callable[[], None]) -> int:
     with opened(path, poll, options.columns) as source:
-        result = diagnose(source, progress=lambda done, count: poll())
+        result = diagnose(source, poll=poll)
         if not result.updates:
             raise RunFileError(tr("{name} contains no updates.").format(name=source.title))
         print(as_answer(source, result))
@@ -189,8 +191,8 @@ def run_import(options: argparse.Namespace, poll: Callable[[], None]) -> int:
             tr("This program trained the run in {name}; it is in a run file already.").format(name=options.source.name)
         )
     with recorded(options.source, poll, options.columns) as source:
-        positions = _last(source, options)
-        left_out = convert(source, options.out, positions, progress_of(poll))
+        positions, progress = _last(source, options, poll)
+        left_out = convert(source, options.out, positions, progress)
         written = len(positions) - len(left_out)
         print(
             plural(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,20 +22,18 @@ from grpo_core.trainers.health.update import read
 
 @np.errstate(all="ignore")  # non-finite numbers are findings
 def diagnose(
-    source: Source, positions: Sequence[int] | None = None, progress: Callable[[int, int], None] | None = None
+    source: Source, positions: Iterable[int] | None = None, poll: Callable[[], None] = lambda: None
 ) -> Diagnosis:
     """Diagnose a recorded run.
 
     Args:
         positions: updates to diagnose, counted from 1; by default all.
-        progress: called with (updates done, total number of updates) after each update.
+        poll: called after each update.
     """
-    wanted = list(positions) if positions is not None else list(range(1, len(source) + 1))
     diagnosing = Diagnosing()
-    for done, position in enumerate(wanted, 1):
+    for position in range(1, len(source) + 1) if positions is None else positions:
         diagnosing.take(source, position)
-        if progress is not None:
-            progress(done, len(wanted))
+        poll()
     return diagnosing.result(source.settings)
 
 

@@ -399,7 +399,7 @@ def test_my_run_opens_a_pasted_path_and_a_pasted_log(driver: Driver, doors: Door
     doors.enter(door(doors, "my_run"))
     driver.settle()
     panel = driver.program.window.panels["my_run"]
-    paste = panel.buttons[2]  # type: ignore[attr-defined]
+    paste = panel.paste  # type: ignore[attr-defined]
     QApplication.clipboard().setText(TRACE.as_uri())
     paste.setFocus()
     QTest.keyClick(paste, Qt.Key.Key_Return)

@@ -186,9 +186,9 @@ class Interactive(QWidget):
         """Stack the parts without margins. A number paired with a part is its stretch factor."""
         down(*parts, on=self, margins=0, spacing=spacing)
 
-    def make_twin(self, plot: Plot | BarChart, legend: Sequence[Entry] = ()) -> TwinStack:
+    def make_twin(self, plot: Plot | BarChart, legend: Sequence[Entry] = (), *, headed: bool = True) -> TwinStack:
         """Return ``plot`` with its table. :meth:`draw` sets its look and its description."""
-        twin = TwinStack(plot, legend)
+        twin = TwinStack(plot, legend, headed=headed)
         self._charts.append(twin)
         return twin
 

@@ -35,11 +35,9 @@ class FindingCard(QFrame):
 
     Signals:
         place_wanted: go to this piece of evidence; if the flag is True, also bring its panel to the front.
-        step_wanted: show the trainer's step with this number.
     """
 
     place_wanted = Signal(object, bool)
-    step_wanted = Signal(int)
 
     def __init__(self, entry: Entry, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -58,15 +56,13 @@ class FindingCard(QFrame):
         self.column = column = down(top, on=self, margins=(12, 8, 12, 10), spacing=6)
         self.strip = CourseStrip(entry.course, entry.began or 0) if entry.course else None
         if self.strip is not None:
-            self.strip.step_wanted.connect(self.step_wanted)
             column.addWidget(self.strip)
         self.texts = [Label(text, wraps=True, selectable=True) for text in (entry.text, entry.change) if text]
         for text in self.texts:
             column.addWidget(text)
         self.sides: TableTwin | None = None
         if entry.put_right is not None:
-            self.sides = _table(SIDES, entry.put_right.title)
-            self.sides.horizontalHeader().setStretchLastSection(False)
+            self.sides = _table(SIDES, entry.put_right.title, stretched=False)
             self.sides.set_rows([[row.title, row.ran, row.other] for row in entry.put_right.rows])
             sentences = (entry.put_right.title, told(entry.put_right.claims))
             above, below = (Label(text, wraps=True, selectable=True) for text in sentences)
@@ -84,7 +80,7 @@ class FindingCard(QFrame):
     def _evidence(self) -> TableTwin:
         rows = self.entry.rows
         filled = [n for n in range(len(EVIDENCE)) if any(row[n] not in (None, "") for row in rows)]
-        table = _table([EVIDENCE[n] for n in filled], tr("Evidence; Return shows the place"))
+        table = _table([EVIDENCE[n] for n in filled], tr("Evidence; Return shows the place"), stretched=True)
         table.selected.connect(self._on_selected)
         table.activated_cell.connect(self._on_selected)
         table.clicked.connect(self._on_clicked)
@@ -215,10 +211,9 @@ class CourseStrip(QWidget):
         self.step_wanted.emit(labels[min(max(here + move, 0), len(labels) - 1)])
 
 
-def _table(columns: Sequence[Column], title: str) -> TableTwin:
+def _table(columns: Sequence[Column], title: str, *, stretched: bool) -> TableTwin:
     """Return a table that shows all of its rows, for a page that scrolls."""
-    table = TableTwin(columns, title)
-    table.horizontalHeader().setStretchLastSection(True)
+    table = TableTwin(columns, title, stretched=stretched)
     for set_policy in (table.setVerticalScrollBarPolicy, table.setHorizontalScrollBarPolicy):
         set_policy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     table.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -233,15 +228,8 @@ def _chip(theme: Theme, scale: float) -> str:
 
 
 class DiagnosisPanel(Panel):
-    """A page with a card per finding, most urgent first. The evidence links to steps and tokens.
+    """A page with a card per finding, most urgent first. The evidence links to steps and tokens."""
 
-    Signals:
-        completion_wanted: the selected completion is the evidence; show it.
-        token_wanted: the selected token is the evidence; show it.
-    """
-
-    completion_wanted = Signal()
-    token_wanted = Signal()
     plans = False
     large = True
 
@@ -302,7 +290,8 @@ class DiagnosisPanel(Panel):
     def _card(self, entry: Entry) -> FindingCard:
         card = FindingCard(entry)
         card.place_wanted.connect(self.show_place)
-        card.step_wanted.connect(self._on_step)
+        if card.strip is not None:
+            card.strip.step_wanted.connect(self._on_step)
         return card
 
     def summary(self, view: View) -> str:
@@ -327,7 +316,7 @@ class DiagnosisPanel(Panel):
         if self._on_step(one.step):
             self.workspace.select(row=None if one.row is None else one.row - 1, token=(one.token or 1) - 1)
             if in_front and one.row is not None:
-                (self.completion_wanted if one.token is None else self.token_wanted).emit()
+                self.panel_wanted.emit("completions" if one.token is None else "token_inspector")
 
     @Slot(int)
     def _on_step(self, label: int) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QLayout, QPlainTextEdit, QPushButton, QWidget
 
 from app.boxes import Wrap, across, divided, down, stacked
@@ -28,13 +28,8 @@ LISTED, LONGEST = 40, 4_000
 
 
 class TokenOverviewPanel(Panel):
-    """A strip per completion, in the order of the prompts, above the text of the enlarged part.
+    """A strip per completion, in the order of the prompts, above the text of the enlarged part."""
 
-    Signals:
-        token_wanted: show the selected token.
-    """
-
-    token_wanted = Signal()
     plans = False
     large = True
 
@@ -55,7 +50,7 @@ class TokenOverviewPanel(Panel):
         self.strips = TokenStrips()
         self.strips.chosen.connect(self._on_chosen)
         self.strips.brushed.connect(self._on_brushed)
-        self.strips.activated.connect(self.token_wanted)
+        self.strips.activated.connect(self._on_activated)
         self.whole.clicked.connect(self.strips.show_all)
         self.legend = TintLegend()
         self.assumption = Label(name="muted", wraps=True)
@@ -148,6 +143,10 @@ class TokenOverviewPanel(Panel):
         row = int(self._order[place])
         token = min(max(column - int(self._before[place]), 0), max(int(step.there[row].sum()) - 1, 0))
         self.workspace.select_token(row, token)
+
+    @Slot()
+    def _on_activated(self) -> None:
+        self.panel_wanted.emit("token_inspector")
 
     @Slot()
     def _on_brushed(self) -> None:

@@ -88,7 +88,7 @@ def test_evidence_leads_to_the_step_the_completion_and_the_token(
     at = next(n for n, one in enumerate(card.entry.evidence) if one.token is not None)
     assert card.evidence is not None
     asked = list[str]()
-    panel.token_wanted.connect(lambda: asked.append("token"))
+    panel.panel_wanted.connect(asked.append)
     if in_front:
         card.evidence.activated_cell.emit(at, "step")
     else:  # a key that goes from row to row leaves the page in front
@@ -97,7 +97,7 @@ def test_evidence_leads_to_the_step_the_completion_and_the_token(
     assert run.label(panel.workspace.cursor.step) == one.step
     assert one.row is not None and one.token is not None
     assert (panel.workspace.selection.row, panel.workspace.selection.token) == (one.row - 1, one.token - 1)
-    assert asked == ["token"] * in_front
+    assert asked == ["token_inspector"] * in_front
 
 
 def test_a_click_on_the_strip_shows_the_step(qtbot: QtBot, panel: DiagnosisPanel) -> None:

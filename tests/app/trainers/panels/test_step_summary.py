@@ -71,10 +71,11 @@ def test_a_group_without_a_signal_stands_first_and_is_the_way_to_its_completions
     assert panel.groups.table.value(1, GROUP_KEYS.index("signal")) == ""
     step, dead = panel.workspace.view.step.step, panel.workspace.view.step.dead
     assert step is not None and dead is not None
-    asked = list[int | None]()
-    panel.completion_wanted.connect(lambda: asked.append(panel.workspace.selection.row))
+    asked = list[tuple[str, int | None]]()
+    panel.panel_wanted.connect(lambda wanted: asked.append((wanted, panel.workspace.selection.row)))
     panel.groups.selected.emit(0)
-    (row,) = asked
+    ((wanted, row),) = asked
+    assert wanted == "completions"
     assert row is not None and dead[step.group[row]]
 
 

@@ -92,9 +92,9 @@ def test_a_click_selects_the_token_under_it(panel: TokenOverviewPanel, qtbot: Qt
         qtbot.mouseClick(strips, Qt.MouseButton.LeftButton, pos=box.center().toPoint())
         assert (panel.workspace.selection.row, panel.workspace.selection.token) == (row, token)
     asked = list[str]()
-    panel.token_wanted.connect(lambda: asked.append("token"))
+    panel.panel_wanted.connect(asked.append)
     qtbot.keyClick(strips, Qt.Key.Key_Return)
-    assert asked == ["token"]
+    assert asked == ["token_inspector"]
 
 
 def drag(strips: object, qtbot: QtBot, begin: QPoint, end: QPoint) -> None:

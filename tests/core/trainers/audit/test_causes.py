@@ -16,8 +16,7 @@ from grpo_core.record import Step
 from grpo_core.trainers.audit import audit, compare
 from grpo_core.trainers.audit.causes import NAMED, POSSIBLE, SUSPECTED
 from grpo_core.trainers.audit.report import as_text, told
-from grpo_core.trainers.changes.figures import CLIPPED, figures
-from grpo_core.trainers.changes.given import without_first
+from grpo_core.trainers.changes.evidence import CLIPPED, figures, without_first
 from grpo_core.trainers.changes.numbers import Update
 from grpo_core.trainers.importers.trace import Trace
 from tests.core.trainers.audit.planted import SIZE, UPDATES, Plant, Planted, sound
