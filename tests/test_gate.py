@@ -30,7 +30,7 @@ REQUESTED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     "folder of a model": (
         ("model",),
-        (f"{HF}adapter_files", f"{HF}folder", f"{HF}generation", f"{HF}tensors", "grpo_core.trainers.token_text"),
+        (f"{HF}adapter_files", f"{HF}folder", f"{HF}tensors", "grpo_core.trainers.token_text"),
     ),
 }
 """Everything from other people that the process for untrusted files reads -> the requests to it
