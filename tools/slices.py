@@ -4,7 +4,7 @@ A slice is a list of messages, in the order in which they stand in the program's
 
     {
       "id": "3f2a90c1",            made from source and comment; leave it as it is
-      "where": "app/window/status.py",  the file that uses the message, for its subject
+      "where": "app/window/status.py", the file that uses the message, for its subject
       "source": "{count} run",     the English text; of a message that counts something, the English singular
       "plural": "{count} runs",    the English plural; only of a message that counts something
       "comment": "verb",           which meaning of an ambiguous word; only where it has one
