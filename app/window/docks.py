@@ -7,7 +7,16 @@ from contextlib import contextmanager
 
 from PySide6.QtCore import QByteArray, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QMoveEvent, QPaintEvent, QPalette, QPen, QShowEvent
-from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QToolButton, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QDockWidget,
+    QMainWindow,
+    QSizePolicy,
+    QSpacerItem,
+    QTabBar,
+    QToolButton,
+    QWidget,
+)
 
 from app.boxes import across
 from app.theme.labels import Label, plain_tip
@@ -55,17 +64,15 @@ class DockTitle(QWidget):
 
 
 class Placeholder(QWidget):
-    """A stand-in for a panel that has not been created yet, by default with the minimum size of a panel."""
+    """A stand-in for a panel that has not been created yet, by default with the minimum size of a panel.
+
+    Its size is that of its layout, because Qt asks for it hundreds of times an update.
+    """
 
     def __init__(self, parent: QWidget | None = None, width: int = 220, height: int = 80) -> None:
         super().__init__(parent)
-        self._size = QSize(width, height)
-
-    def minimumSizeHint(self) -> QSize:
-        return self._size
-
-    def sizeHint(self) -> QSize:
-        return self._size
+        policy = QSizePolicy.Policy.Minimum
+        across(on=self, margins=0).addItem(QSpacerItem(width, height, policy, policy))
 
 
 class Dock(QDockWidget):
