@@ -64,6 +64,8 @@ def main(wanted: list[str]) -> int:
     application = QApplication(sys.argv[:1])
     pseudo.arrange(application, NAME)
     wanted = [name for name in wanted if not name.startswith("--language=")]
+    if unknown := set(wanted) - {"readme", "language"} - {spec.id for spec in PANELS}:
+        sys.exit(f"Unknown: {', '.join(sorted(unknown))}. The panels are {', '.join(spec.id for spec in PANELS)}.")
     with tempfile.TemporaryDirectory() as home:
         program = Application(application, find_paths({"GRPO_LAB_HOME": home}), Preferences(theme="light", speed=None))
         program.window.show()

@@ -32,6 +32,7 @@ The first applies to a strip of any height, the second to a short strip.
 """
 TOKENS = 5
 """Number of lines that tokens, bars and numbers need above the axis."""
+LIKELIEST = tr("likeliest")
 STALE = 0.45
 """Opacity of an answer that belongs to another update or prompt than the one shown."""
 
@@ -125,14 +126,14 @@ class PlacedStrip(QWidget):
         theme, answer, line = self._theme, self._answer, self._line
         small = theme.font("digits", self._scale)
         metrics = QFontMetricsF(small)
-        left = metrics.horizontalAdvance("likeliest") + 10
+        left = max(map(metrics.horizontalAdvance, (tr("log π"), LIKELIEST))) + 10
         needed = metrics.horizontalAdvance("−0.000") + 8
         count = max(len(answer.tokens), 1)
         area = QRectF(area.left(), area.top(), area.width(), min(area.height(), BARS * line))
         if (area.width() - left) / count < needed:
             left = 0.0
         width = min(needed, (area.width() - left) / count)
-        for lines, text in ((2, tr("log π")), (1, "likeliest")) if left else ():
+        for lines, text in ((2, tr("log π")), (1, LIKELIEST)) if left else ():
             label = QRectF(area.left(), area.bottom() - lines * line, left, line)
             write(painter, label, text, small, theme.colour("muted"), 0)
         for i, token in enumerate(answer.tokens):

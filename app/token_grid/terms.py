@@ -209,5 +209,5 @@ def _notes(view: StepView, row: int, right: np.ndarray | None) -> list[Note]:
     if right is not None:
         notes.append((tr("◆ right"), "text") if right[row] else (tr("◇ wrong"), "muted"))
     if right is None or not np.array_equal(step.rewards, right):
-        notes.append((f"R {shown(reward)}" if reward == reward else "unscored", "reward"))
+        notes.append((f"R {shown(reward)}" if reward == reward else tr("unscored"), "reward"))
     return [*notes, (marked(advantage), colour_of(advantage)), (span, "muted")]

@@ -921,10 +921,6 @@
         <translation>正在保存 {name}</translation>
     </message>
     <message>
-        <source>Opening {name} was cancelled.</source>
-        <translation>已取消打开 {name}。</translation>
-    </message>
-    <message>
         <source>GRPO Lab runs (*.grpo)</source>
         <translation>GRPO Lab 运行文件 (*.grpo)</translation>
     </message>
@@ -3964,6 +3960,10 @@
         <translation>样本 {sample}</translation>
     </message>
     <message>
+        <source>likeliest</source>
+        <translation>最可能</translation>
+    </message>
+    <message>
         <source>Your completion in its group</source>
         <translation>你的回答在它的组中</translation>
     </message>
@@ -4575,18 +4575,6 @@
         <translation>试验</translation>
     </message>
     <message>
-        <source>this run: held-out {share} at {update}</source>
-        <translation>这个运行：第 {update} 次更新留出 {share}</translation>
-    </message>
-    <message>
-        <source>this run: max π &gt; 0.5 at {update}</source>
-        <translation>这个运行：第 {update} 次更新 max π &gt; 0.5</translation>
-    </message>
-    <message>
-        <source>this run: π({action}) &gt; 0.5 at {update}</source>
-        <translation>这个运行：第 {update} 次更新 π({action}) &gt; 0.5</translation>
-    </message>
-    <message>
         <source>{name}: held-out {share} at {update}</source>
         <translation>{name}：第 {update} 次更新留出 {share}</translation>
     </message>
@@ -4793,6 +4781,10 @@
     <message>
         <source>{side}: the likeliest action is {names} with {now}, {old} before.</source>
         <translation>{side}：最可能的动作是 {names}，概率 {now}，之前 {old}。</translation>
+    </message>
+    <message>
+        <source>{} if</source>
+        <translation>{} 若</translation>
     </message>
     <message>
         <source>Samples, as it ran and what if</source>
@@ -8008,6 +8000,10 @@
         <translation>r A（在范围外）</translation>
     </message>
     <message>
+        <source>unscored</source>
+        <translation>未评分</translation>
+    </message>
+    <message>
         <source>not recorded in this run</source>
         <translation>这个运行没有记录</translation>
     </message>
@@ -8462,10 +8458,6 @@
     <message>
         <source>Reading the model in {name}</source>
         <translation>正在读取 {name} 中的模型</translation>
-    </message>
-    <message>
-        <source>Reading {name} was cancelled.</source>
-        <translation>已取消读取 {name}。</translation>
     </message>
     <message>
         <source>Reading {name}</source>
@@ -9763,10 +9755,6 @@
     <message>
         <source>If only the sampler's or only the trainer's log-probabilities are recorded, they are used for both.</source>
         <translation>如果只记录了采样器的或只记录了训练框架的对数概率，两处都用它。</translation>
-    </message>
-    <message>
-        <source>The run was interrupted and is at update {step}.</source>
-        <translation>运行被中断，停在第 {step} 次更新。</translation>
     </message>
     <message>
         <source>Update {step} cannot be recomputed without the update before it.</source>
@@ -14695,10 +14683,6 @@ To choose another one: Run, Python with torch…</source>
         <translation>无法读取记录的描述（{error}）；文件已损坏。</translation>
     </message>
     <message>
-        <source>The runs were not searched.</source>
-        <translation>没有搜索运行。</translation>
-    </message>
-    <message>
         <source>{name} cannot be deleted: {strerror}.</source>
         <translation>无法删除 {name}：{strerror}。</translation>
     </message>
@@ -14929,10 +14913,6 @@ To choose another one: Run, Python with torch…</source>
         <translation>{name} 不能覆盖自身；请选另一个名称。</translation>
     </message>
     <message>
-        <source>Writing {name} was cancelled.</source>
-        <translation>写入 {name} 已取消。</translation>
-    </message>
-    <message>
         <source>None of the updates in {name} can be read.</source>
         <translation>{name} 中的更新都无法读取。</translation>
     </message>
@@ -14967,10 +14947,6 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>{name} cannot be opened because of run {number} in it: {why}</source>
         <translation>因为其中的运行 {number}，无法打开 {name}：{why}</translation>
-    </message>
-    <message>
-        <source>The session was not completed; no part of it was kept.</source>
-        <translation>会话没有完成；其中任何部分都没有保留。</translation>
     </message>
     <message>
         <source>{path} is a folder; choose a session file, whose name ends in {suffix}.</source>

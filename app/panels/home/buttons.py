@@ -114,7 +114,6 @@ class DoorButton(_Framed):
         self.setText(door.title)
         self.setAccessibleName(door.title)
         self.setAccessibleDescription(door.sentence)
-        self.setToolTip(plain_tip(door.sentence))
         self._fit()
 
     def _apply_style(self) -> None:

@@ -52,7 +52,7 @@ def _wanted_text(difference: Difference) -> str:
 WORDS = {"sample": 2.0, "prompt": 9.0, "action": 2.0, "completion": 14.0, "place": 2.5, "token": 3.0}
 PAIRS = {"advantage": 8.0, "ratio": 5.5, "clipped": 4.0, "weight": 6.5, "token_loss": 6.5, "gradient": 8.5}
 """Numbers shown for both sides, with the widths of their columns."""
-IF = "{} if"
+IF = tr("{} if")
 """Heading of the what-if's column."""
 
 
