@@ -55,7 +55,7 @@ def setting_commands(window: MainWindow, workspace: Workspace) -> list[Command]:
     return [
         Command(
             id=f"setting.{path}",
-            text=tr("Setting “{title}”").format(title=f"{rule.title} {rule.symbol}".strip()),
+            text=tr("Setting “{title}”").format(title=rule.named),
             menu=path,
             run=partial(show, path),
             tip=rule.help,

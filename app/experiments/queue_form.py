@@ -104,7 +104,7 @@ class QueueForm(QWidget):
         if optional:
             box.addItem(tr("no other setting"), "")
         for path, rule in offered().items():
-            box.offer(f"{rule.title} {rule.symbol}".strip(), path, rule.help)
+            box.offer(rule.named, path, rule.help)
         return box
 
     def _field(self, name: str, text: str = "") -> QLineEdit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QFont, QPainter, QPen
+from PySide6.QtGui import QBrush, QColor, QFont, QFontMetrics, QPainter, QPen
 from PySide6.QtWidgets import QWidget
 
 _AT = Qt.AlignmentFlag
@@ -35,6 +35,13 @@ def write(
         space = max(round(area.width()), 0)
         text = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, space)
     painter.drawText(area, align, text)
+
+
+def fitting(text: str, metrics: QFontMetrics, space: int, mark: str = "") -> str:
+    """Return ``text`` with an ellipsis at its end if it is wider than ``space``. A ``mark`` at its end is kept."""
+    words = text.removesuffix(mark)
+    mark = text[len(words) :]
+    return metrics.elidedText(words, Qt.TextElideMode.ElideRight, space - metrics.horizontalAdvance(mark)) + mark
 
 
 def frame(

@@ -12,7 +12,7 @@ from functools import cache
 from typing import TypeAlias
 
 from PySide6.QtCore import QObject, QPoint, QRect, QSignalBlocker, QSize, Qt, SignalInstance
-from PySide6.QtGui import QAccessible, QAccessibleInterface, QWheelEvent
+from PySide6.QtGui import QAccessible, QAccessibleInterface, QPaintEvent, QWheelEvent
 from PySide6.QtWidgets import (
     QAccessibleWidget,
     QComboBox,
@@ -21,10 +21,12 @@ from PySide6.QtWidgets import (
     QSlider,
     QStyle,
     QStyleOptionComboBox,
+    QStylePainter,
     QToolButton,
 )
 
 from app.theme.labels import plain_tip
+from app.theme.painting import fitting
 from grpo_core.config import About
 
 CHANGED = " *"
@@ -98,10 +100,26 @@ class CalmBox(QComboBox):
         hint, option, metrics = super().sizeHint(), QStyleOptionComboBox(), self.fontMetrics()
         self.initStyleOption(option)
         option.rect = QRect(QPoint(), hint)
-        field = QStyle.SubControl.SC_ComboBoxEditField
-        space = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, field, self).width()
         widest = max((metrics.horizontalAdvance(self.itemText(n)) for n in range(self.count())), default=0)
-        return hint + QSize(max(widest - space, metrics.averageCharWidth() // 2), 0)
+        return hint + QSize(max(widest - self._space(option), metrics.averageCharWidth() // 2), 0)
+
+    def _space(self, option: QStyleOptionComboBox) -> int:
+        """Return the width in pixels that the text has in a box with ``option``."""
+        field = QStyle.SubControl.SC_ComboBoxEditField
+        return self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, field, self).width()
+
+    def fitting_text(self) -> str:
+        """Return the current entry's text as it is painted, with an ellipsis if the box is too narrow for it."""
+        option = QStyleOptionComboBox()
+        self.initStyleOption(option)
+        return fitting(self.currentText(), self.fontMetrics(), self._space(option), CHANGED)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, option = QStylePainter(self), QStyleOptionComboBox()
+        self.initStyleOption(option)
+        option.currentText = self.fitting_text()
+        painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
+        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         if self.hasFocus():

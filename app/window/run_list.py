@@ -6,14 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtGui import QPaintEvent
-from PySide6.QtWidgets import (
-    QComboBox,
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionComboBox,
-    QStyleOptionViewItem,
-    QStylePainter,
-)
+from PySide6.QtWidgets import QComboBox, QStyledItemDelegate, QStyleOptionViewItem
 
 from app.theme.labels import plain_tip
 from app.widgets.calm import CalmBox
@@ -64,18 +57,12 @@ class RunList(CalmBox):
         self.fill([run.title for run in runs], self._runs.index(current) if current in runs else self.currentIndex())
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Elide the title if a narrow toolbar cuts it off. The tooltip shows it in full."""
-        painter, option = QStylePainter(self), QStyleOptionComboBox()
-        self.initStyleOption(option)
-        field = QStyle.SubControl.SC_ComboBoxEditField
-        space = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, field, self).width()
+        """Paint the title. If a narrow toolbar cuts it off, the tooltip shows it in full."""
         whole = self.currentText()
-        option.currentText = self.fontMetrics().elidedText(whole, Qt.TextElideMode.ElideRight, space)
-        cut = "" if option.currentText == whole else whole
+        cut = "" if self.fitting_text() == whole else whole
         if plain_tip(cut) != self.toolTip():
             self.setToolTip(plain_tip(cut))
-        painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
-        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
+        super().paintEvent(event)
 
     def describe(self) -> None:
         for place, run in enumerate(self._runs):

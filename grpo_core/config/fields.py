@@ -64,6 +64,11 @@ class About:
     subject: str = ""
 
     @property
+    def named(self) -> str:
+        """The title with the symbol, unless the title ends with it."""
+        return self.title if self.title.endswith(self.symbol) else f"{self.title} {self.symbol}"
+
+    @property
     def offered(self) -> tuple[str, ...]:
         return tuple(choice for choice in self.choices if choice not in self.withheld)
 

@@ -44,15 +44,14 @@ def caption(settings: Settings, version: str, *, run: str, update: int, last: in
     )
     parts = [one_line(run), f"{place}, {shown}" if shown else place, differing(settings)]
     if not settings.is_recorded:  # another trainer's seed is unknown
-        parts.append(f"seed {settings.seed}")
+        parts.append(tr("seed {seed}").format(seed=settings.seed))
     return " · ".join([*parts, version])
 
 
 def _named(path: str) -> str:
     """Return the title of the setting, with its symbol if it has one."""
-    what = described_at(path)
-    title = what.title[:1].lower() + what.title[1:] if what.title[1:2].islower() else what.title
-    return f"{title} {what.symbol}".strip()
+    named = described_at(path).named
+    return named[:1].lower() + named[1:] if named[1:2].islower() else named
 
 
 def _shown(value: Any) -> str:

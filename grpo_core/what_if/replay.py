@@ -166,7 +166,6 @@ def _values(step: Step, settings: Settings) -> np.ndarray | None:
 
 def _title(path: str) -> str:
     try:
-        about = described_at(path)
+        return described_at(path).named
     except KeyError:
         return path.capitalize()
-    return f"{about.title} {about.symbol}".strip()

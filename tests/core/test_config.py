@@ -35,6 +35,7 @@ def test_every_setting_is_described() -> None:
     for cls in CLASSES:
         names = {f.name for f in dataclasses.fields(cls)} - (set(PARTS) if cls is Settings else set())
         assert {name for name, _ in described(cls)} == names
+    assert all(rule.named.split().count(rule.symbol) == (rule.symbol != "") for _, _, rule in DESCRIBED), "symbol twice"
 
 
 @pytest.mark.parametrize(("cls", "name", "rule"), DESCRIBED)

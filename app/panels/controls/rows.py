@@ -6,7 +6,8 @@ import itertools
 from collections.abc import Collection
 from typing import Any
 
-from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QRectF, QSignalBlocker, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
 
 from app.boxes import across, down
@@ -14,11 +15,28 @@ from app.help.hover import explain_on_hover
 from app.panels.controls.kinds import PARTS
 from app.theme.file_dialogs import file_to_open
 from app.theme.labels import Label, Paragraph
+from app.theme.painting import fitting, painter_of, write
 from app.widgets.calm import CalmBox, CalmSlider, SliderScale, parsed, push_button, shown, toggle, tool_button
 from grpo_core.config import About, about, described
 from grpo_core.config.value_names import headed
 from grpo_core.errors import SettingsError
 from grpo_core.text import listed, plural, tr
+
+MARK = " •"
+
+
+class _Name(Label):
+    """The name of a setting. A long one is shortened rather than push its value out of view."""
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(1, super().minimumSizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        ink, text = (
+            self.palette().color(self.foregroundRole()),
+            fitting(self.text(), self.fontMetrics(), self.width(), MARK),
+        )
+        write(painter_of(self), QRectF(self.rect()), text, self.font(), ink)
 
 
 class Row(QWidget):
@@ -39,8 +57,7 @@ class Row(QWidget):
         self.paths, self.about = paths, about
         self.usual: Any = None
         self._marked = "", True
-        self.name = Label(f"{about.title} {about.symbol}".strip())
-        self.name.setMinimumWidth(1)  # a long name is cut off rather than push its value out of view
+        self.name = _Name(about.named)
         self.error = Label(name="refusal", wraps=True)
         self.error.hide()
         self.note = Label(name="muted", wraps=True)
@@ -81,8 +98,7 @@ class Row(QWidget):
         if marked == self._marked:
             return
         self._marked = marked
-        title = f"{self.about.title} {self.about.symbol}".strip()
-        self.name.setText(f"{title} •" if sentence else title)
+        self.name.setText(f"{self.about.named}{MARK}" if sentence else self.about.named)
         note = f"{sentence} {self.about.help} {usual(self.about)}".strip()
         explain_on_hover(self.name, self.about.title, note)
 

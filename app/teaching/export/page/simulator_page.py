@@ -155,7 +155,7 @@ def _controls() -> Markup:
 
 def _titled(path: str) -> str:
     about = described_at(path)
-    return tr("Clip range ε") if path == "objective.clip_high" else f"{about.title} {about.symbol}".strip()
+    return tr("Clip range ε") if path == "objective.clip_high" else about.named
 
 
 def _figure(name: str, height: int, label: str, caption: str = "", **more: object) -> Markup:

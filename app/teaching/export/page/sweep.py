@@ -136,7 +136,7 @@ def knob_sweep(path: str, settings: Settings, updates: int, actions: list[int]) 
     values = sorted({*GRIDS[path], settings.get(path)})
     about = described_at(path)
     columns = [
-        Column("value", f"{about.title} {about.symbol}".strip()),
+        Column("value", about.named),
         Column("reward", tr("reward, median")),
         Column("low", tr("reward, 25%")),
         Column("high", tr("reward, 75%")),
