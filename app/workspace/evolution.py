@@ -62,10 +62,12 @@ class Turn:
     Attributes:
         since: the update since which the answer has been right, or wrong, without interruption; 1 if from the start.
         former: the last answer before that, with the opposite verdict; None if there was none.
+        exact: whether the update before ``since`` was read, so that the answer did not change earlier.
     """
 
     since: int
     former: Change | None
+    exact: bool
 
 
 def answers_before_training(run: RunHandle) -> list[Change | None]:
@@ -126,8 +128,11 @@ class Evolution:
                 step = self.run.step(self.read + 1)
             except RunFileError:
                 step = None
+            dropped = 0 if step is not None else self.run.kept(self.read + 1, forwards=True) - self.read - 1
             if step is not None:
                 self._take(step)
+            elif dropped:
+                self._skip(dropped)
             elif self.read < (self.run.branched_at or 0):
                 self._skip((self.run.branched_at or 0) - self.read)  # the file of the branch's parent is gone
             else:
@@ -171,7 +176,9 @@ class Evolution:
         last = len(past) - 1
         while last and past[last - 1].verdict.right is past[-1].verdict.right:
             last -= 1
-        return Turn(since=past[last].step, former=past[last - 1] if last else None)
+        since = past[last].step
+        exact = since == 1 or self.marks[place][since - 2] != 0
+        return Turn(since=since, former=past[last - 1] if last else None, exact=exact)
 
     def turns(self, place: int) -> list[int]:
         """Return the updates at which the answer changed from wrong to right or back."""

@@ -172,7 +172,8 @@ def _told(picture: RowsPicture) -> int | None:
 
     def turned(place: int) -> int:
         turn = picture.turns[place]
-        return turn.since if turn is not None and turn.former is not None and picture.now[place] is not None else 0
+        known = turn is not None and turn.exact and turn.former is not None and picture.now[place] is not None
+        return turn.since if turn is not None and known else 0
 
     if turned(picture.selected) > 1:
         return picture.selected

@@ -272,7 +272,7 @@ class RowPainter:
             text = {True: tr("right at once"), False: tr("still wrong"), None: ""}[now.verdict.right]
         else:
             text = {True: tr("right: {step:,}"), False: tr("wrong: {step:,}"), None: "{step:,}"}[now.verdict.right]
-            text = text.format(step=turn.since)
+            text = (text if turn.exact else text.replace("{", "≤ {")).format(step=turn.since)
             font = self._theme.font("heading", self._place.scale)
         self._write(box, text, font, "push_down" if now.verdict.right is False and turn.since > 1 else "text")
 

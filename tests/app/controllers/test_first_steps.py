@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +21,7 @@ from app.controllers.first_steps import (
     Experience,
     Text,
 )
-from app.panel_registry import CONTROLS
+from app.panel_registry import CONTROLS, EVOLUTION
 from app.training.controller import State
 from app.workspace.cursor import Stage
 from app.workspace.player import Mode
@@ -95,6 +96,11 @@ def test_an_experience_plays_to_its_end_and_leaves_the_user_at_the_controls(
             held_out, reward = (run.series[name].values for name in ("accuracy_greedy", "reward_mean"))
             assert held_out[90] > 0.95 > 0.2 > held_out[120] and reward[95:].min() > 1.0
             assert "Update 101 → 121" in driver.messages[0]
+            evolution = program.window.panels.of(EVOLUTION)
+            driver.qtbot.waitUntil(lambda: not evolution.busy)
+            driver.settle()
+            turned = re.search(r"since update (\d+) it is .*wrong", evolution.story.text())
+            assert turned is not None and int(turned[1]) > 98, "the updates before were thinned out"
         case name:
             raise AssertionError(f"nothing is held of {name}")
 

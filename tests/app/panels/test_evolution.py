@@ -23,9 +23,11 @@ from grpo_core.questions import FirstAnswers, FixedAnswers
 from grpo_core.record import Origin
 from grpo_core.runs.reader import RunReader
 from grpo_core.runs.run_file import RunWriter
+from grpo_core.runs.thinning import Stretch
 from tests.app.conftest import Driver
 from tests.app.panels.conftest import Front
 from tests.core.lm_steps import lm_origin, lm_run, lm_step, lm_steps
+from tests.core.runs.thinned import thinned
 
 pytestmark = pytest.mark.one_window
 
@@ -132,6 +134,20 @@ def test_a_branch_whose_parent_is_gone_shows_what_it_holds_itself(tmp_path: Path
     assert evolution.read == 5
     assert evolution.at(0, 2) is None
     assert evolution.at(0, 5) is not None
+    run.close_file()
+
+
+def test_updates_that_were_thinned_out_are_left_out_and_date_no_change(tmp_path: Path) -> None:
+    path, place = tmp_path / "run.grpo", forked(lm_origin())
+    lm_run(path, 6, prompts=1, group_size=2)
+    thinned(path, Stretch(1, 4, 4))
+    run = RunHandle.open(path)
+    evolution = read(run)
+    assert [bool(mark) for mark in evolution.marks[place]] == [True, False, False, True, True, True]
+    turn = evolution.turn(place, 6)
+    assert place + 2 <= 4 and turn is not None and turn.former is not None
+    assert (turn.since, turn.exact) == (4, False)
+    assert [evolution.at(place, step) is None for step in range(1, 7)] == [False, True, True, False, False, False]
     run.close_file()
 
 
