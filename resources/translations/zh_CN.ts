@@ -3495,6 +3495,18 @@
         <translation>{prompt} 原来答 {former}；从第 {step:,} 次更新起答 {answer}。</translation>
     </message>
     <message>
+        <source>{prompt} was answered {former}; by update {step:,} it is {answer}, which is right.</source>
+        <translation>{prompt} 原来答 {former}；最迟从第 {step:,} 次更新起答 {answer}，正确。</translation>
+    </message>
+    <message>
+        <source>{prompt} was answered {former}; by update {step:,} it is {answer}, which is wrong.</source>
+        <translation>{prompt} 原来答 {former}；最迟从第 {step:,} 次更新起答 {answer}，错误。</translation>
+    </message>
+    <message>
+        <source>{prompt} was answered {former}; by update {step:,} it is {answer}.</source>
+        <translation>{prompt} 原来答 {former}；最迟从第 {step:,} 次更新起答 {answer}。</translation>
+    </message>
+    <message>
         <source>{right} of {count} right before update {step:,}: {turned} turned right, {start} were right from the start, {lost} turned wrong.</source>
         <translation>第 {step:,} 次更新之前，{count} 个中 {right} 个正确：{turned} 个变为正确，{start} 个从一开始就正确，{lost} 个变为错误。</translation>
     </message>

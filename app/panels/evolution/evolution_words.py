@@ -98,10 +98,13 @@ def story(picture: RowsPicture) -> str:
     assert now is not None and turn is not None and turn.former is not None
     former = turn.former.text
     pattern = {
-        True: tr("{prompt} was answered {former}; since update {step:,} it is {answer}, which is right."),
-        False: tr("{prompt} was answered {former}; since update {step:,} it is {answer}, which is wrong."),
-        None: tr("{prompt} was answered {former}; since update {step:,} it is {answer}."),
-    }[now.verdict.right]
+        (True, True): tr("{prompt} was answered {former}; since update {step:,} it is {answer}, which is right."),
+        (False, True): tr("{prompt} was answered {former}; since update {step:,} it is {answer}, which is wrong."),
+        (None, True): tr("{prompt} was answered {former}; since update {step:,} it is {answer}."),
+        (True, False): tr("{prompt} was answered {former}; by update {step:,} it is {answer}, which is right."),
+        (False, False): tr("{prompt} was answered {former}; by update {step:,} it is {answer}, which is wrong."),
+        (None, False): tr("{prompt} was answered {former}; by update {step:,} it is {answer}."),
+    }[now.verdict.right, turn.exact]
     if picture.evolution.run.origin.settings.model.folder:  # prompts and answers are sentences themselves
         return pattern.format(
             prompt=quoted(prompt), former=_in_quotes(former), step=turn.since, answer=_in_quotes(now.text)
@@ -172,8 +175,7 @@ def _told(picture: RowsPicture) -> int | None:
 
     def turned(place: int) -> int:
         turn = picture.turns[place]
-        known = turn is not None and turn.exact and turn.former is not None and picture.now[place] is not None
-        return turn.since if turn is not None and known else 0
+        return turn.since if turn is not None and turn.former is not None and picture.now[place] is not None else 0
 
     if turned(picture.selected) > 1:
         return picture.selected

@@ -12,9 +12,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from app.panel_registry import EVOLUTION
+from app.panels.evolution.evolution_words import story
 from app.panels.evolution.head import CHIPS
 from app.panels.evolution.panel import EvolutionPanel
-from app.panels.evolution.row_painter import Geometry, axis_end
+from app.panels.evolution.row_painter import Geometry, RowsPicture, axis_end
 from app.workspace.evolution import Evolution, Mark
 from app.workspace.run_handle import KEPT_STEPS, RunHandle
 from grpo_core.config import language_settings
@@ -147,6 +148,17 @@ def test_updates_that_were_thinned_out_are_left_out_and_date_no_change(tmp_path:
     turn = evolution.turn(place, 6)
     assert place + 2 <= 4 and turn is not None and turn.former is not None
     assert (turn.since, turn.exact) == (4, False)
+    rows = range(len(evolution.prompts))
+    picture = RowsPicture(
+        evolution=evolution,
+        now=[evolution.at(row, 6) for row in rows],
+        turns=[evolution.turn(row, 6) for row in rows],
+        cursor=6,
+        selected=place,
+        held_out=None,
+        sampled=None,
+    )
+    assert f"{run.origin.watched[place]} was answered {turn.former.text}; by update 4 it is" in story(picture)
     assert [evolution.at(place, step) is None for step in range(1, 7)] == [False, True, True, False, False, False]
     run.close_file()
 
