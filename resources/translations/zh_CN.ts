@@ -18824,6 +18824,10 @@ To choose another one: Run, Python with torch…</source>
         <translation>{path} 不存在。</translation>
     </message>
     <message>
+        <source>{path} is neither a file nor a folder.</source>
+        <translation>{path} 既不是文件，也不是文件夹。</translation>
+    </message>
+    <message>
         <source>Columns were read as specified: {columns}.</source>
         <translation>各列已按指定的读取：{columns}。</translation>
     </message>

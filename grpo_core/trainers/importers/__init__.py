@@ -70,8 +70,11 @@ def open_source(path: Path, *, index: Path | None = None, columns: str = "") -> 
         RunFileError: it does not exist, has an unknown format, or cannot be read.
         GrpoError: ``columns`` are not names and their meanings.
     """
-    if not file_and_run(path)[0].exists():
+    file = file_and_run(path)[0]
+    if not file.exists():
         raise RunFileError(tr("{path} does not exist.").format(path=path))
+    if not (file.is_file() or file.is_dir()):
+        raise RunFileError(tr("{path} is neither a file nor a folder.").format(path=path))
     if columns:
         given = parsed_columns(columns)
         renamed = {name: logged for name, meaning in given.items() if (logged := logged_name(meaning))}

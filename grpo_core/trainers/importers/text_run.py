@@ -217,7 +217,7 @@ def numbered(path: Path, before: str, after: str) -> list[tuple[int, Path]]:
         RunFileError: the folder cannot be read.
     """
     try:
-        found = [path] if path.is_file() else [*path.iterdir()]
+        found = [*path.iterdir()] if path.is_dir() or not path.exists() else [path]
     except OSError as error:
         raise RunFileError(tr("{path} cannot be read: {why}.").format(path=path, why=error.strerror)) from None
     files = []

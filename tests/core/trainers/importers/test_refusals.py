@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,8 @@ import pytest
 
 from grpo_core.commands.cli import main
 from grpo_core.errors import NotRecordedError, RunFileError
+from grpo_core.foreign.readers import recorded
+from grpo_core.progress import unpolled
 from grpo_core.trainers.audit import audit
 from grpo_core.trainers.audit.compare import Comparison
 from grpo_core.trainers.importers import open_source
@@ -151,6 +154,17 @@ def test_a_file_that_is_unknown_is_refused_by_what_it_is(content: bytes, tmp_pat
     path.write_bytes(content)
     with pytest.raises(RunFileError, match=r"The file is empty\." if not content else "Neither its name"):
         open_source(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+@pytest.mark.parametrize("name", ["metrics.jsonl", "metrics"])
+def test_a_pipe_is_refused_by_what_it_is(name: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / name)
+    with (
+        pytest.raises(RunFileError, match=f"{name} is neither a file nor a folder"),
+        recorded(tmp_path / name, unpolled),
+    ):
+        pass
 
 
 @pytest.mark.parametrize(
