@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TypeAlias
 
-from PySide6.QtCore import QObject, QPoint, QRect, QSignalBlocker, QSize, Qt, SignalInstance
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSignalBlocker, QSize, Qt, SignalInstance, Slot
 from PySide6.QtGui import QAccessible, QAccessibleInterface, QPaintEvent, QWheelEvent
 from PySide6.QtWidgets import (
     QAccessibleWidget,
@@ -67,8 +67,11 @@ class CalmBox(QComboBox):
 
     def __init__(self, name: str = "", entries: Iterable[Choice] = ()) -> None:
         super().__init__()
+        self._hint: QSize | None = None
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        for changed in (self.model().rowsInserted, self.model().rowsRemoved, self.model().dataChanged):
+            changed.connect(self._forget_hint)
         for entry in entries:
             self.offer(*entry)
 
@@ -97,11 +100,21 @@ class CalmBox(QComboBox):
 
     def sizeHint(self) -> QSize:
         """Return the size that fits the widest entry. Under a stylesheet, Qt's own hint is a few pixels too narrow."""
-        hint, option, metrics = super().sizeHint(), QStyleOptionComboBox(), self.fontMetrics()
-        self.initStyleOption(option)
-        option.rect = QRect(QPoint(), hint)
-        widest = max((metrics.horizontalAdvance(self.itemText(n)) for n in range(self.count())), default=0)
-        return hint + QSize(max(widest - self._space(option), metrics.averageCharWidth() // 2), 0)
+        if self._hint is None:
+            hint, option, metrics = super().sizeHint(), QStyleOptionComboBox(), self.fontMetrics()
+            self.initStyleOption(option)
+            option.rect = QRect(QPoint(), hint)
+            widest = max((metrics.horizontalAdvance(self.itemText(n)) for n in range(self.count())), default=0)
+            self._hint = hint + QSize(max(widest - self._space(option), metrics.averageCharWidth() // 2), 0)
+        return self._hint
+
+    @Slot()
+    def _forget_hint(self) -> None:
+        self._hint = None
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        self._hint = None
 
     def _space(self, option: QStyleOptionComboBox) -> int:
         """Return the width in pixels that the text has in a box with ``option``."""

@@ -43,6 +43,7 @@ class Status(Label):
         self._status_text = ""
         self._progress_text = ""
         self._waits = self._keeps_space = False
+        self._shown: tuple[str, list[str]] | None = None
         self._dots = 0
         self._patience = Timer(self, self._on_late, PATIENCE_MS)
         self._beat = Timer(self, self._on_beat, BEAT_MS, repeats=True)
@@ -110,6 +111,9 @@ class Status(Label):
         elif self._keeps_space:
             sentences = (*PHASES.values(), SAMPLING_SHARE)
             widest = [sentence.format(done=LARGEST, total=LARGEST, share=1) for sentence in sentences]
+        if (text, widest) == self._shown:
+            return
+        self._shown = text, list(widest)
         metrics = self.fontMetrics()
         broadest = max("0123456789", key=metrics.horizontalAdvance)
         widest.append("".join(broadest if letter.isdecimal() else letter for letter in text))
@@ -124,6 +128,7 @@ class Status(Label):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._shown = None
             self._show()
 
     @Slot()
