@@ -28,6 +28,7 @@ from grpo_core.experiments.sweep import BETAS, grid, has_optimum, resting_beta, 
 from grpo_core.learners import learner
 from grpo_core.metrics import METRICS
 from grpo_core.queue import queue as queues
+from grpo_core.queue.training import training
 from grpo_core.regular_file import opened_regular
 from grpo_core.runs.files import replacing
 from grpo_core.runs.run_file import RunWriter
@@ -338,7 +339,7 @@ def _worked(folder: Path, queue: queues.Queue, poll: Callable[[], None], where: 
 
 def _training(folder: Path, poll: Callable[[], None], where: str | None) -> Iterator[queues.Progress]:
     if where is None:
-        yield from queues.training(folder, poll)
+        yield from training(folder, poll)
         return
     with reached(where, poll) as there:
         yield from there.queue(str(folder), poll=poll)

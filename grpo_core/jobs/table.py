@@ -23,7 +23,7 @@ from grpo_core.experiments.repeats import repeated
 from grpo_core.jobs.cluster import Cluster
 from grpo_core.learners import language_learner
 from grpo_core.packing import packed, unpacked
-from grpo_core.queue.queue import training
+from grpo_core.queue.training import training
 from grpo_core.record import Step
 from grpo_core.what_if.advice import tried
 
@@ -66,7 +66,7 @@ def ledger(*, poll: Poll) -> Iterator[dict[str, object]]:
 
 
 def queued(folder: str, *, poll: Poll) -> Iterator[object]:
-    """Train the runs of the queue in ``folder`` in this process (:func:`grpo_core.queue.queue.training`)."""
+    """Train the runs of the queue in ``folder`` in this process (:func:`grpo_core.queue.training.training`)."""
     return training(Path(folder), poll)
 
 

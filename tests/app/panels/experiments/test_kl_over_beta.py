@@ -30,7 +30,7 @@ from grpo_core.foreign.readers import Readers
 from grpo_core.lm.engines import numpy_policy
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.metrics import metrics
-from grpo_core.queue.queue_plan import Queue, begin, planned
+from grpo_core.queue.queue import Queue, begin, planned
 from grpo_core.trainers.importers import open_source
 from grpo_core.trainers.recorded_series import numbers
 from grpo_core.trainers.trl_sweep import TRACES, trace_of
