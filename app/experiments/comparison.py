@@ -248,7 +248,7 @@ class ComparisonPanel(Panel):
         allow(self.standing, "" if ready else tr("This table belongs to another race than the one that is chosen."))
         self._draw_run()
         self.plot.empty = COMING if self.controller.busy else EMPTY
-        result = "" if results is None or results.plan != wanted else words.headline(results)
+        result = "" if results is None or results.plan != wanted else results.headline
         self.headline.setFont(view.theme.font("strong", view.scale))
         self.headline.tell(result)
         self.says.setVisible(self.choices.setup.isChecked() or not result)

@@ -62,7 +62,6 @@ class KlOverBetaPanel(Panel):
         self.headline = SourcedLabel(wraps=True)
         self.headline.setContentsMargins(12, 2, 8, 2)
         self.headline.hide()
-        self._stated: tuple[SweepResults, str] | None = None
         down(self.choices, self.headline, (self.views, 1), self.run, on=self, margins=0, spacing=0)
         self._connect()
 
@@ -209,7 +208,7 @@ class KlOverBetaPanel(Panel):
         choices.set_look(view.theme, view.scale)
         choices.show_selection(over, selection.x, enabled=results is not None)
         choices.show_progress(self.controller.coming, bool(stale))
-        result = "" if results is None or stale else self._headline_of(results)
+        result = "" if results is None or stale else results.headline
         self.headline.setFont(view.theme.font("strong", view.scale))
         self.headline.setText(result)
         self.headline.setVisible(bool(result) and not choices.cramped)
@@ -257,15 +256,7 @@ class KlOverBetaPanel(Panel):
         if results is None:
             return own
         swept = words.summary(results, known=self.choices.choice.known)
-        return " ".join(part for part in (swept, self._headline_of(results), results.note, own) if part)
-
-    def _headline_of(self, results: SweepResults) -> str:
-        """Return a sentence about the result of a complete sweep, composed only once."""
-        if self._stated is None or self._stated[0] is not results:
-            if not results.complete:
-                return ""
-            self._stated = results, words.headline(results)
-        return self._stated[1]
+        return " ".join(part for part in (swept, results.headline, results.note, own) if part)
 
     # -- input -------------------------------------------------------------------------------------------------------
 

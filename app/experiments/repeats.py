@@ -13,9 +13,9 @@ from app.workspace.run_handle import RunHandle
 from app.workspace.trials import differences
 from grpo_core.bandit.tasks import task
 from grpo_core.claims.claim import sentence
-from grpo_core.claims.repeats import Batches, Repeated
+from grpo_core.claims.repeats import Batches, LastReward, Later, OnWrong, Passed, Reached, Repeated
 from grpo_core.config import Settings
-from grpo_core.experiments.outcome import of_batches, of_repeats
+from grpo_core.experiments.outcome import found
 from grpo_core.experiments.repeats import SERIES, Repeats
 from grpo_core.text import listed, plural, tr
 
@@ -101,7 +101,7 @@ class RepeatResults(ExperimentResults):
         """
         if not self.count:
             return ""
-        told = of_repeats(self._repeated(own if self.complete else None))
+        told = found(self._repeated(own if self.complete else None), Passed, Later, OnWrong, LastReward)
         return " ".join([*(sentence(claim) for claim in told), *([self.note] if self.note else [])])
 
     def own_of(self, run: RunHandle, past_half: int | None) -> int | None:
@@ -118,8 +118,7 @@ class RepeatResults(ExperimentResults):
             return ""
         batches = [*(one for one in earlier if one.settings.task == self.settings.task), self]
         named = {listed(_apart(one.settings, batches)): one._repeated() for one in batches}
-        told = of_batches(Batches(repeated=named, actions=task(self.settings.bandit).vocabulary))
-        return sentence(*told)
+        return sentence(*found(Batches(repeated=named, actions=task(self.settings.bandit).vocabulary), Reached))
 
     def _repeated(self, own: int | None = None) -> Repeated:
         return Repeated(

@@ -16,13 +16,13 @@ import numpy as np
 
 from grpo_core.assignments import settings_from
 from grpo_core.claims.claim import sentence
-from grpo_core.claims.comparison import Trained
+from grpo_core.claims.comparison import Sooner, Trained
 from grpo_core.claims.numbers import written
 from grpo_core.config import Settings, language_settings
 from grpo_core.csv_file import CsvWriter
 from grpo_core.errors import Cancelled, RunFileError, SettingsError
 from grpo_core.experiments.ensemble import Ensemble, Train, band, ensembles
-from grpo_core.experiments.outcome import details, of_sweep, outcome, speed, swept, trained
+from grpo_core.experiments.outcome import details, found, of_sweep, outcome, swept, trained
 from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, MU, SIX, differing, entered, race, spoken
 from grpo_core.experiments.sweep import BETAS, grid, has_optimum, resting_beta, tilt_measures
 from grpo_core.learners import learner
@@ -95,7 +95,7 @@ def run_race(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         came = _report(lanes, _remarks, options, len(names), beside)
     data = trained({spoken(name): runs for name, runs in came.items()})
     if len(data.courses) > 1:
-        for told in filter(None, (sentence(*speed(data)), sentence(*outcome(data)))):
+        for told in filter(None, (sentence(*found(data, Sooner)), sentence(*outcome(data)))):
             print(told)
         _print_differences(data)
         for claim in details(data):

@@ -12,7 +12,6 @@ from grpo_core.claims.numbers import written
 from grpo_core.config import described_at
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble
-from grpo_core.experiments.outcome import speed
 from grpo_core.experiments.race import spoken
 from grpo_core.text import enumeration, listed, plural, tr
 
@@ -39,21 +38,6 @@ def status_text(controller: ExperimentController[RaceResults], wanted: RacePlan,
     climbing = sentence(*results.details) if results.complete else ""
     outcome = (of_same(results), of_rest(results), climbing, FAIR[results.plan.fairness][1], BANDS)
     return " ".join(part for part in (results.note, remark, *outcome) if part)
-
-
-def headline(results: RaceResults) -> str:
-    """Return a line on which algorithm of a complete race is faster, and one on which ends higher.
-
-    A line that cannot be told is left out; both are before the race is complete.
-    """
-    if not results.complete:
-        return ""
-    faster, higher = sentence(*speed(results.trained)), sentence(*results.outcome)
-    lines = (
-        faster and tr("Which is faster? {sentence}").format(sentence=faster),
-        higher and tr("Which ends higher? {sentence}").format(sentence=higher),
-    )
-    return "\n".join(filter(None, lines))
 
 
 def of_same(results: RaceResults) -> str:
@@ -89,7 +73,7 @@ def of_differences(results: RaceResults) -> list[str]:
     """Return lines that say how far each algorithm is behind the leader of a complete race."""
     leader = spoken(results.ranked()[0][0])
     lines = []
-    for name, gap in results.behind.items():
+    for name, gap in results.trained.behind.items():
         by, low, high = written(*gap.numbers.values())
         pattern = (
             tr("{leader} and {name}: level, {by} [{low}, {high}]")

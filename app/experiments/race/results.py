@@ -8,11 +8,10 @@ from app.experiments.controller import ExperimentResults
 from app.experiments.race.looks import look
 from app.experiments.race.plan import RacePlan
 from app.plotting.table_model import Column, Marked
-from grpo_core.claims.claim import Claim
-from grpo_core.claims.comparison import Trained
-from grpo_core.claims.paired import Difference, counted
+from grpo_core.claims.claim import Claim, sentence
+from grpo_core.claims.comparison import Sooner, Trained
 from grpo_core.experiments.ensemble import Ensemble
-from grpo_core.experiments.outcome import details, outcome, trained
+from grpo_core.experiments.outcome import details, found, outcome, trained
 from grpo_core.experiments.race import Digest, spoken
 from grpo_core.text import plural, tr
 
@@ -84,7 +83,7 @@ class RaceResults(ExperimentResults):
 
     def rows(self) -> list[list[object]]:
         """Return the summary table, one row per algorithm. See :data:`COLUMNS`."""
-        beside, behind = self.plan.differing(), self.behind if self.complete else {}
+        beside, behind = self.plan.differing(), self.trained.behind if self.complete else {}
         rows: list[list[object]] = []
         for name, digest in self.digests.items():
             gap = behind.get(spoken(name))
@@ -95,28 +94,26 @@ class RaceResults(ExperimentResults):
 
     def ranked(self) -> list[tuple[str, float]]:
         """Return names and mean final rewards, best first. A diverged seed counts as the lowest possible reward."""
-        means = {
-            name: float(counted(runs.measures["reward"][-1], runs.floor).mean()) for name, runs in self.lanes.items()
-        }
-        return sorted(means.items(), key=lambda one: -one[1])
-
-    @property
-    def trained(self) -> Trained:
-        """The results so far as raw arrays, by displayed name of the algorithm."""
-        return trained({spoken(name): runs for name, runs in self.lanes.items()})
+        return trained(self.lanes).ranked() if self.digests else []
 
     @cached_property
-    def outcome(self) -> tuple[Claim[Trained], ...]:
-        return outcome(self.trained)
+    def trained(self) -> Trained:
+        """The results of a complete race as raw arrays, by displayed name of the algorithm."""
+        return trained({spoken(name): runs for name, runs in self.lanes.items()})
 
     @cached_property
     def details(self) -> tuple[Claim[Trained], ...]:
         return details(self.trained)
 
     @cached_property
-    def behind(self) -> dict[str, Difference]:
-        """Name of each other algorithm -> its distance from the leader of a complete race."""
-        return self.trained.behind
+    def _stated(self) -> str:
+        """A line on which algorithm is faster, and one on which ends higher, without a line that cannot be told."""
+        faster, higher = sentence(*found(self.trained, Sooner)), sentence(*outcome(self.trained))
+        lines = (
+            faster and tr("Which is faster? {sentence}").format(sentence=faster),
+            higher and tr("Which ends higher? {sentence}").format(sentence=higher),
+        )
+        return "\n".join(filter(None, lines))
 
     def coinciding(self) -> list[list[str]]:
         """Return groups of algorithms whose runs are identical up to rounding, seed by seed and update by update."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from app.experiments.controller import ExperimentResults
-from app.experiments.sweep.plan import BETA, Sweep
+from app.experiments.sweep.plan import BETA, Sweep, name
+from grpo_core.claims.claim import sentence
+from grpo_core.claims.sweep import Between
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble, band
+from grpo_core.experiments.outcome import of_sweep, swept
 from grpo_core.experiments.sweep import has_optimum, resting_beta, tilt_measures
 from grpo_core.text import plural, tr
 
@@ -79,6 +83,24 @@ class SweepResults(ExperimentResults):
             "Incomplete: {count} of {wanted} place.", "Incomplete: {count} of {wanted} places.", self.wanted
         ).format(count=self.count, wanted=self.wanted)
 
+    @cached_property
+    def _stated(self) -> str:
+        """The claims about the sweep, of which there are none for fewer than two positions."""
+        sweep = self.sweep
+        if self.count < 2:
+            return ""
+        if sweep.base.is_language:
+            last = np.concatenate([self.final("kl", row).middle for row in range(len(sweep.rows))])
+            between = sentence(Between(least=float(last.min()), most=float(last.max())))
+            return " ".join((between, tr("These are too few seeds to call a value better than another.")))
+        names = {key: _place(sweep, *key) for key in self.done}
+        data = swept(
+            {names[key]: runs for key, runs in self.done.items()},
+            [[names[place, row] for place in range(len(sweep.over.values))] for row in range(len(sweep.rows))],
+        )
+        told = of_sweep(data, in_order=sweep.over.numeric, smoothness=sweep.over.path != BETA)
+        return " ".join(sentence(*claims) for claims in told)
+
     def final(self, measure: str, row: int = 0) -> Spread:
         """Return the spread of a measure after the last update, at every position."""
         key = (measure, row, self.count)
@@ -116,6 +138,17 @@ class SweepResults(ExperimentResults):
 
     def has_optimum(self) -> bool:
         return any(len(self.optimum(row)["place"]) for row in range(len(self.sweep.rows)))
+
+
+def _place(sweep: Sweep, place: int, row: int) -> str:
+    if sweep.across is None:
+        return sweep.over.named(sweep.over.values[place])
+    return tr("{symbol} {value} and {across} {value2}").format(
+        symbol=sweep.over.symbol,
+        value=name(sweep.over.values[place]),
+        across=sweep.across.symbol,
+        value2=name(sweep.rows[row]),
+    )
 
 
 def row_line(row: int) -> str:
