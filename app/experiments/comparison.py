@@ -273,7 +273,7 @@ class ComparisonPanel(Panel):
         results = self.controller.results
         if results is None:
             return
-        measure, samples = self.choices.shown_measure, self.choices.over_samples
+        measure, samples = self.choices.measure.currentData(), self.choices.axis.currentData()
         place = self.chosen if self._picked and self.runs is not None else None
         stamp = (results, len(results.digests), measure, samples, self.lane, place, named)
         if stamp == self._shown:
