@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QComboBox, QGridLayout, QLineEdit, QWidget
 from app.experiments.computed_on import ComputedOnField
 from app.jobs.computed_on import ComputedOn
 from app.theme.labels import Label, allow, plain_tip
-from app.theme.tokens import Theme
+from app.theme.styled import Styled
 from app.widgets.calm import CalmBox, parsed, push_button, text_field
 from grpo_core.assignments import described_settings
 from grpo_core.config import About, Settings, language_settings
@@ -55,7 +55,7 @@ def offered() -> Mapping[str, About]:
     return {path: known[path] for path in (*FIRST, *(path for path in known if path not in FIRST))}
 
 
-class QueueForm(QWidget):
+class QueueForm(Styled, QWidget):
     """The form that defines a queue: one or two settings with their values, and the numbers of seeds and updates.
 
     Signals:
@@ -63,6 +63,7 @@ class QueueForm(QWidget):
     """
 
     started = Signal()
+    factor = 0.0  # so that the first look is adopted as well
 
     def __init__(self, computed_on: ComputedOn) -> None:
         super().__init__()
@@ -84,7 +85,6 @@ class QueueForm(QWidget):
             (tr("and"), self.settings[1], self.values[1], tr("updates"), self.updates),
         )
         self._words = tuple(Label(word, name="muted") for word, *_ in named)
-        self._scale = 1.0
         for row, (_, choice, values, name, number) in enumerate(named):
             for column, widget in enumerate((self._words[row], choice, values, number, Label(name, name="muted"))):
                 grid.addWidget(widget, row, column)
@@ -114,21 +114,21 @@ class QueueForm(QWidget):
         field.textEdited.connect(self._on_typed)
         return field
 
-    def set_look(self, theme: Theme, scale: float) -> None:
-        digit = QFontMetrics(theme.font("body", scale)).horizontalAdvance("0")
+    def _apply_style(self) -> None:
+        scale = self.factor
+        digit = QFontMetrics(self.theme.font("body", scale)).horizontalAdvance("0")
         for field in (self.seeds, self.updates):
             field.setFixedWidth(digit * 6 + round(16 * scale))
         for field in self.values:
             field.setMinimumWidth(digit * VALUES + round(16 * scale))
         for choice in self.settings:
             choice.setMinimumWidth(digit * TITLE + round(36 * scale))
-        self._scale = scale
         self._fit()
 
     def _fit(self) -> None:
         """Hide the labels, whose text is also inside the fields, in a narrow form."""
         for word in self._words:
-            word.setVisible(self.width() >= WIDE * self._scale)
+            word.setVisible(self.width() >= WIDE * self.factor)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
