@@ -16,7 +16,7 @@ from app.experiments.sweep.results import TITLES
 from app.experiments.sweep.views import FINAL, FRONTIER, HEAT, NAMES, SIDE, TRAINING
 from app.jobs.computed_on import ComputedOn
 from app.theme.labels import Label, allow, plain_tip
-from app.theme.tokens import Theme
+from app.theme.styled import Styled
 from app.widgets.calm import CalmSlider, choice_box, push_button, text_field, toggle
 from grpo_core.errors import SettingsError
 from grpo_core.text import tr
@@ -52,7 +52,7 @@ LANGUAGE = SweepChoice(over=Swept.of(BETA, language=True), seeds=LANGUAGE_SEEDS[
 """The sweep suggested for a language model: some ten seconds of one core."""
 
 
-class SweepChoices(QWidget):
+class SweepChoices(Styled, QWidget):
     """The two rows of controls that define a sweep, start it, and select what is shown.
 
     Attributes:
@@ -69,13 +69,13 @@ class SweepChoices(QWidget):
     shown_otherwise = Signal()
     slid = Signal(float)
     refused = Signal(str)
+    factor = 0.0  # so that the first look is adopted as well
 
     def __init__(self, computed_on: ComputedOn) -> None:
         super().__init__()
         self.choice, self.language = SweepChoice(), False
         self._other = LANGUAGE
         self.computed_on = ComputedOnField(computed_on)
-        self._look: tuple[Theme, float] | None = None
         self._roomy = True
         self._build_parts()
         self._line, self.second = QWidget(), QWidget()
@@ -145,15 +145,13 @@ class SweepChoices(QWidget):
 
     # -- what it shows -----------------------------------------------------------------------------------------------
 
-    def set_look(self, theme: Theme, scale: float) -> None:
-        if (theme, scale) != self._look:
-            self._look = theme, scale
-            apply_style(self, theme.font("small", scale))
-            self.updates.setFixedWidth(self.updates.fontMetrics().horizontalAdvance("0") * 7)
-            self.first.setFixedHeight(self._line.sizeHint().height())
-            self.slider.setMaximumWidth(round(220 * scale))
-            self.bar.setFixedWidth(round(60 * scale))
-            self._fit()
+    def _apply_style(self) -> None:
+        set_fonts(self, self.theme.font("small", self.factor))
+        self.updates.setFixedWidth(self.updates.fontMetrics().horizontalAdvance("0") * 7)
+        self.first.setFixedHeight(self._line.sizeHint().height())
+        self.slider.setMaximumWidth(round(220 * self.factor))
+        self.bar.setFixedWidth(round(60 * self.factor))
+        self._fit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -311,6 +309,6 @@ class SweepChoices(QWidget):
             self.choose(over=over, across=across, seeds=seeds, updates=updates)
 
 
-def apply_style(widget: QWidget, font: QFont) -> None:
+def set_fonts(widget: QWidget, font: QFont) -> None:
     for part in (widget, *widget.findChildren(QWidget)):
         part.setFont(font)
