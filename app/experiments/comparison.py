@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QProgressBar, QSplitter, QWidget
 from app.boxes import down, plain_scroll_area
 from app.clock import Timer
 from app.experiments.controller import ExperimentController
-from app.experiments.race import race_words as words
+from app.experiments.race import results as words
 from app.experiments.race.choices import RaceChoices
 from app.experiments.race.picture import race_picture
 from app.experiments.race.plan import GRPO, RacePlan, base_of, opponents, remark_on

@@ -14,14 +14,14 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from app.boxes import down
-from app.experiments.sweep import sweep_words as words
+from app.experiments.sweep import results as words
 from app.experiments.sweep.choices import ADD, REMOVE, SweepChoices
 from app.experiments.sweep.controller import SweepController, SweepSelection
 from app.experiments.sweep.pictures import SweepState
 from app.experiments.sweep.plan import BETA, ESTIMATOR, Sweep
 from app.experiments.sweep.results import KNOWN, SweepResults
 from app.experiments.sweep.run_row import SweepRunRow
-from app.experiments.sweep.runs_beside import RealRun, RealRuns, grid_of_run, own_run
+from app.experiments.sweep.runs_beside import RealRun, RealRuns, grid_of_run, of_run, own_run
 from app.experiments.sweep.views import SweepViews
 from app.jobs.runner import Runner
 from app.theme.file_dialogs import folder_to_use
@@ -242,7 +242,7 @@ class KlOverBetaPanel(Panel):
         if results is None:
             if language and view.wanted.model.folder:
                 return words.FOLDER
-            return self.summary(view) if self.real is not None or not language else words.of_plan(self.choices.choice)
+            return self.summary(view) if self.real is not None or not language else self.choices.choice.told
         here = self.selection.problem or words.at_hand(self.selection.begun, results.sweep, self.selection.value)
         last = "" if language else words.of_theory(results, self.selection.row)
         return "\n".join(part for part in (results.note, self._of_real(), here, last) if part)
@@ -251,7 +251,7 @@ class KlOverBetaPanel(Panel):
         return "" if self.real is None else self.real.sentence(self.selection.over)
 
     def summary(self, view: View) -> str:
-        own = " ".join(part for part in (self._of_real(), words.of_run(view)) if part)
+        own = " ".join(part for part in (self._of_real(), of_run(view)) if part)
         results = self.controller.results
         if results is None:
             return own

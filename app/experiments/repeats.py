@@ -44,19 +44,13 @@ class RepeatResults(ExperimentResults):
     def __init__(self, settings: Settings, seeds: tuple[int, ...], updates: int) -> None:
         super().__init__(updates)
         self.settings, self.seeds = settings, seeds
-        self._rows = {name: np.full((updates, len(seeds)), np.nan) for name in SERIES}
+        self._parts: list[Repeats] = []
         self.series: Mapping[str, np.ndarray] = {}
-        self._best_prob: np.ndarray | None = None
 
     def take(self, result: Repeats) -> None:
-        last = result.first - 1 + len(result.series[SERIES[0]])
-        for name in SERIES:
-            self._rows[name][result.first - 1 : last] = result.series[name]
-        self.count, self._likeliest = last, result.likeliest
-        if result.best_prob is not None:
-            before = () if self._best_prob is None else (self._best_prob,)
-            self._best_prob = np.concatenate([*before, result.best_prob])
-        self.series = {name: rows[:last] for name, rows in self._rows.items()}
+        self._parts.append(result)
+        self.series = {name: np.concatenate([part.series[name] for part in self._parts]) for name in SERIES}
+        self.count = len(self.series[SERIES[0]])
 
     @property
     def so_far(self) -> str:
@@ -121,13 +115,14 @@ class RepeatResults(ExperimentResults):
         return sentence(*found(Batches(repeated=named, actions=task(self.settings.bandit).vocabulary), Reached))
 
     def _repeated(self, own: int | None = None) -> Repeated:
+        best = [part.best_prob for part in self._parts if part.best_prob is not None]
         return Repeated(
             max_prob=self.series["max_prob"],
             reward=self.series["reward_mean"],
-            likeliest=self._likeliest,
+            likeliest=self._parts[-1].likeliest,
             rewards=task(self.settings.bandit).action_rewards,
             own=own,
-            best_prob=self._best_prob,
+            best_prob=np.concatenate(best) if best else None,
         )
 
 

@@ -11,12 +11,12 @@ from PySide6.QtWidgets import QCheckBox, QMenu, QToolButton, QWidget
 from app.boxes import Wrap
 from app.experiments.computed_on import ComputedOnField
 from app.experiments.race.picture import MEASURES
-from app.experiments.race.plan import LEVELS, RacePlan
+from app.experiments.race.plan import FAIR, LEVELS, RacePlan
 from app.jobs.computed_on import ComputedOn
 from app.theme.labels import plain_tip
 from app.widgets.calm import CalmBox, Choice, push_button
 from grpo_core.config import PRESETS, Settings
-from grpo_core.experiments.race import LOCAL_PEAK, MU, SIX, STEP_LENGTH
+from grpo_core.experiments.race import LOCAL_PEAK, MU, SIX
 from grpo_core.text import listed, plural, tr
 
 
@@ -106,20 +106,6 @@ class PresetMenu(QToolButton):
         self.changed.emit()
 
 
-FAIR = {
-    "updates": (tr("Equal updates"), tr("Each has the same batch size and number of updates.")),
-    "samples": (
-        tr("Equal samples"),
-        tr("Each with its own G (REINFORCE updates after every completion); the same number of completions in all."),
-    ),
-    "step_length": (
-        tr("Equal step length"),
-        tr("Every update changes the logits by a length of {step_length:g}; an update of zero stays zero.").format(
-            step_length=STEP_LENGTH
-        ),
-    ),
-}
-"""Quantity held equal for all algorithms -> label in the combo box, and explanation."""
 SEEDS = (16, 64, 256)
 UPDATES = (50, 200, 1000)
 OF_LEVELS = tr("Three prompts of level {names}: each pays that much more.").format(

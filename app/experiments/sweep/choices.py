@@ -19,7 +19,7 @@ from app.theme.labels import Label, allow, plain_tip
 from app.theme.styled import Styled
 from app.widgets.calm import CalmSlider, choice_box, push_button, text_field, toggle
 from grpo_core.errors import SettingsError
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 ESTIMATORS_LONG, ESTIMATORS_SHORT = tr("Compare KL estimators"), tr("Estimators")
 """Long and short label of the button that compares estimators. The short one is for narrow panels."""
@@ -46,6 +46,16 @@ class SweepChoice:
     seeds: int = 64
     updates: int = 200
     known: bool = False
+
+    @property
+    def told(self) -> str:
+        """Text about what a sweep of the language model would train."""
+        seeds = plural("{count} seed", "{count} seeds", self.seeds).format(count=self.seeds)
+        return plural(
+            "It trains at {symbol} {values}, with {seeds} and {updates:,} update each.",
+            "It trains at {symbol} {values}, with {seeds} and {updates:,} updates each.",
+            self.updates,
+        ).format(symbol=self.over.symbol, values=self.over.text, seeds=seeds, updates=self.updates)
 
 
 LANGUAGE = SweepChoice(over=Swept.of(BETA, language=True), seeds=LANGUAGE_SEEDS[0], updates=60)

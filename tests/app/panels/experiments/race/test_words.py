@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from app.experiments.race import race_words as words
+from app.experiments.race import results as words
 from app.experiments.race.plan import RacePlan, base_of
 from app.experiments.race.results import RaceResults
 from app.jobs.jobs import Jobs
