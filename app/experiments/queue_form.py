@@ -20,17 +20,6 @@ from grpo_core.errors import SettingsError
 from grpo_core.queue import queue as runs
 from grpo_core.text import tr
 
-FIRST = (
-    "objective.beta",
-    "optimizer.learning_rate",
-    "learner.group_size",
-    "learner.temperature",
-    "learner.mu",
-    "objective.clip_high",
-    "objective.kl",
-    "objective.std",
-)
-"""Settings listed before all others."""
 SUGGESTED = {
     "objective.beta": "0, 0.04, 0.2",
     "optimizer.learning_rate": "3e-5, 1e-4, 3e-4",
@@ -41,6 +30,7 @@ SUGGESTED = {
     "objective.kl": "k1, k2, k3",
     "objective.std": tr("sample, none"),
 }
+"""Settings listed before all others -> values that are suggested for them."""
 TITLE, VALUES, WIDE = 12, 8, 460
 """Minimum sizes: widths of a title and of values in digits, and width of a form with labels at 100 % scale."""
 
@@ -52,7 +42,7 @@ def offered() -> Mapping[str, About]:
         for path, rule, default in described_settings(language_settings())
         if path != "seed" and not rule.text and not isinstance(default, tuple)
     }
-    return {path: known[path] for path in (*FIRST, *(path for path in known if path not in FIRST))}
+    return {path: known[path] for path in (*SUGGESTED, *known)}
 
 
 class QueueForm(Styled, QWidget):

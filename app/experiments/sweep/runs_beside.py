@@ -114,7 +114,6 @@ class RealRun:
     """
 
     settings: Settings
-    updates: int
     kl: float
     reward: float
 
