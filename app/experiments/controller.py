@@ -33,7 +33,7 @@ class ExperimentResults:
 
     @property
     def headline(self) -> str:
-        """What a complete experiment shows, in a few sentences. Empty before it is complete."""
+        """Sentences on what a complete experiment shows. Empty before it is complete."""
         return self._stated if self.complete else ""
 
     @cached_property

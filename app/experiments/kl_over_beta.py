@@ -6,9 +6,9 @@ for their middle half. Any other setting can be swept in the same way, and so ca
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QWidget
@@ -23,7 +23,7 @@ from app.experiments.sweep.results import KNOWN, SweepResults
 from app.experiments.sweep.run_row import SweepRunRow
 from app.experiments.sweep.runs_beside import RealRun, RealRuns, grid_of_run, of_run, own_run
 from app.experiments.sweep.views import SweepViews
-from app.jobs.runner import Runner
+from app.jobs.runner import Poll, Runner
 from app.theme.file_dialogs import folder_to_use
 from app.theme.painted_text import SourcedLabel
 from app.widgets.panel import Panel
@@ -55,8 +55,7 @@ class KlOverBetaPanel(Panel):
         self.selection = SweepSelection(workspace.jobs, self.controller, self)
         self.real: RealRuns | None = None
         """Runs of a sweep of real training, shown next to the panel's own sweep. None if there are none."""
-        self._real_folder, self._real_coming = Path(), list[RealRun]()
-        self._reader = Runner(self, self._on_real_run, self._on_real_read)
+        self._reader = Runner(self, self._on_real_runs, self._on_real_read)
         self._begun = False
         self._others: SweepResults | None = None  # of the kind of run that is not shown
         self.headline = SourcedLabel(wraps=True)
@@ -144,8 +143,12 @@ class KlOverBetaPanel(Panel):
 
         Their traces are read by the process for untrusted files.
         """
-        self._real_folder, self._real_coming = folder, []
-        self._reader.start(lambda poll: self.workspace.readers.results("swept", folder, poll=poll))
+
+        def read(poll: Poll) -> Iterator[object]:
+            runs = self.workspace.readers.results("swept", folder, poll=poll)
+            yield RealRuns(folder=folder, runs=tuple(RealRun(**found) for found in runs))
+
+        self._reader.start(read)
 
     @Slot()
     def _on_real(self) -> None:
@@ -158,16 +161,14 @@ class KlOverBetaPanel(Panel):
             self.add_runs(Path(name))
 
     @Slot(object)
-    def _on_real_run(self, found: dict[str, Any]) -> None:
-        self._real_coming.append(RealRun(**found))
+    def _on_real_runs(self, real: RealRuns) -> None:
+        self.real = real
+        self.renew()
 
     @Slot(str)
     def _on_real_read(self, sentence: str) -> None:
         if sentence:
             self.workspace.problem.emit(sentence, "error")
-        else:
-            self.real = RealRuns(folder=self._real_folder, runs=tuple(self._real_coming))
-            self.renew()
 
     def dispose(self) -> None:
         self._begun = True
