@@ -143,7 +143,11 @@ def read(folder: Path) -> Queue:
         if stored["version"] > VERSION:
             raise RunFileError(tr("{path} was written by a newer version of GRPO Lab.").format(path=path))
         runs = tuple(
-            Planned(file=_inside(run["file"]), title=str(run["title"]), settings=_settings(run["settings"]))
+            Planned(
+                file=_inside(run["file"]),
+                title=str(run["title"]),
+                settings=settings_from_json(json.dumps(run["settings"])),
+            )
             for run in stored["runs"]
         )
         axes = tuple(str(path) for path in stored["axes"])
@@ -186,10 +190,6 @@ def _named(place: int, settings: Settings, axes: Mapping[str, Sequence[Any]]) ->
 
 def _shown(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else "off" if value is None else str(value)
-
-
-def _settings(stored: object) -> Settings:
-    return settings_from_json(json.dumps(stored))
 
 
 def _inside(name: object) -> str:
@@ -259,8 +259,10 @@ def run_status(folder: Path, run: Planned) -> RunStatus:
     if not path.exists():
         return RunStatus(trouble=trouble)
     with RunReader.open(path) as reader:
-        last = {name: _last_known(reader.series(name)) for name in METRICS}
-        return RunStatus(done=reader.last, last={k: v for k, v in last.items() if v == v}, trouble=trouble)
+        series = {name: reader.series(name) for name in METRICS}
+        known = {name: values[~np.isnan(values)] for name, values in series.items()}
+        last = {name: float(values[-1]) for name, values in known.items() if len(values)}
+        return RunStatus(done=reader.last, last=last, trouble=trouble)
 
 
 def unfinished(folder: Path) -> bool:
@@ -296,8 +298,3 @@ def results(folder: Path) -> list[Result]:
 def trouble_beside(path: Path) -> Path:
     """Return the path of the file that says why the run in ``path`` ended early."""
     return path.with_suffix(".stopped.txt")
-
-
-def _last_known(values: np.ndarray) -> float:
-    known = values[~np.isnan(values)]
-    return float(known[-1]) if len(known) else float("nan")

@@ -139,7 +139,7 @@ class HeatTable(QTableWidget):
         if event.matches(QKeySequence.StandardKey.Copy):
             QGuiApplication.clipboard().setText(self.tsv())
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
-            self.doubleClicked.emit(self.currentIndex())
+            self.doubleClicked.emit(self.currentIndex())  # it opens the run as well
         else:
             super().keyPressEvent(event)
 
