@@ -336,5 +336,5 @@ class ComparisonPanel(Panel):
     def _arrange(self, space: QSize, scale: float) -> None:
         self.split.arrange(space, scale)
         self.standing.set_compact(space.height() < SPACIOUS * scale)
-        self.standing.show_all(self.choices.setup.isChecked())
+        self.standing.shows_all = self.choices.setup.isChecked()
         self.standing.fit()

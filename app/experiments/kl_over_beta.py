@@ -192,7 +192,7 @@ class KlOverBetaPanel(Panel):
             selection.over = replace(coming, values=values)
         over = selection.over
         stale = self._stale()
-        views.choose(choices.view_wanted, choices.measure_wanted, tables=choices.table.isChecked())
+        views.choose(choices.view_wanted, choices.measure.currentData(), tables=choices.table.isChecked())
         views.set_stale(bool(stale), bool(stale) or selection.late)
         views.describe(self.summary(view), swept=results is not None, trained=view.head > 0)
         state = SweepState(

@@ -115,8 +115,8 @@ class SweepChoices(Styled, QWidget):
         self.show_choice()
 
     def _build_parts(self) -> None:
-        self.view, self.measure = choice_box(tr("View", "noun")), choice_box(tr("Measure shown"))
-        self.measure.addItems([TITLES[name] for name in ("kl", "reward")])
+        self.view = choice_box(tr("View", "noun"))
+        self.measure = choice_box(tr("Measure shown"), ((title, measure) for measure, title in TITLES.items()))
         self.estimators = toggle(ESTIMATORS_LONG, tr("The same sweep with k1, k2, k3, ratio × k3 and the exact KL"))
         self.estimators.setAccessibleName(ESTIMATORS_LONG)
         self.setup = toggle(tr("Set up"), tr("Which settings are swept, over which values"))
@@ -199,19 +199,11 @@ class SweepChoices(Styled, QWidget):
         """Whether the row of settings is open but too narrow for its controls."""
         return self.setup.isChecked() and not self._roomy
 
-    @property
-    def measure_wanted(self) -> str:
-        return ("kl", "reward")[max(self.measure.currentIndex(), 0)]
-
     def turn_to(self, *, language: bool) -> None:
         """Define sweeps of the language model, or of the bandit, as chosen last."""
         if language != self.language:
             self.language, self.choice, self._other = language, self._other, self.choice
             self.show_choice()
-
-    @property
-    def _seeds_offered(self) -> tuple[int, ...]:
-        return LANGUAGE_SEEDS if self.language else SEEDS
 
     def show_choice(self) -> None:
         """Set all widgets from ``choice``."""
@@ -232,7 +224,7 @@ class SweepChoices(Styled, QWidget):
         for line in (self.over_values, self.across_values):
             line.setCursorPosition(0)
         self.across_values.setVisible(choice.across is not None)
-        offered = self._seeds_offered
+        offered = LANGUAGE_SEEDS if self.language else SEEDS
         self.seeds.fill([str(count) for count in offered], offered.index(choice.seeds))
         self.updates.setText(str(choice.updates))
         with QSignalBlocker(self.estimators):
@@ -314,7 +306,7 @@ class SweepChoices(Styled, QWidget):
         except SettingsError as error:
             self.refused.emit(str(error))
             return
-        seeds, updates = self._seeds_offered[max(self.seeds.currentIndex(), 0)], int(words)
+        seeds, updates = int(self.seeds.currentText()), int(words)
         if replace(self.choice, over=over, across=across, seeds=seeds, updates=updates) != self.choice:
             self.choose(over=over, across=across, seeds=seeds, updates=updates)
 
