@@ -227,13 +227,14 @@ class KlOverBetaPanel(Panel):
 
     def _stale(self) -> str:
         """Return a message describing what has changed since the displayed sweep was computed, or an empty string."""
-        if self.controller.sweep is None or self.controller.busy:
+        results = self.controller.results
+        if results is None or self.controller.busy:
             return ""
         try:
             wanted = self.planned()
         except SettingsError as error:
             return str(error)
-        return words.of_change(self.controller.sweep, wanted) if wanted != self.controller.sweep else ""
+        return words.of_change(results.sweep, wanted) if wanted != results.sweep else ""
 
     def _status_text(self, view: View, results: SweepResults | None, stale: str) -> str:
         first = self.controller.progress() or self.controller.problem or stale
