@@ -160,6 +160,10 @@ class ComparisonPanel(Panel):
         self.controller.begin(RaceResults(plan), partial(plan.digests, self.workspace.jobs))
 
     @property
+    def settling(self) -> bool:
+        return self._settle.isActive()
+
+    @property
     def busy(self) -> bool:
         return self.controller.busy
 
@@ -248,9 +252,7 @@ class ComparisonPanel(Panel):
         self.headline.setFont(view.theme.font("strong", view.scale))
         self.headline.tell(result)
         self.says.setVisible(self.choices.setup.isChecked() or not result)
-        self.says.setText(
-            words.status_text(self.controller, wanted, remark_on(view.wanted), settling=self._settle.isActive())
-        )
+        self.says.setText(words.status_text(self.controller, wanted, remark_on(view.wanted), settling=self.settling))
         self.headline.setToolTip(
             plain_tip("\n".join((*words.of_differences(results), self.says.text()))) if result and results else ""
         )

@@ -79,6 +79,15 @@ class BackgroundQueue(QObject):
         self._patience = Timer(self, self._rest, PATIENCE_MS)
 
     @property
+    def reading(self) -> bool:
+        """Whether the progress of the runs is still being read from their files."""
+        return self._process is None and self._runner.busy
+
+    @property
+    def pid(self) -> int | None:
+        return None if self._process is None else self._process.pid
+
+    @property
     def loading(self) -> bool:
         """Whether the process is still starting, which takes a few seconds."""
         return self._process is not None and not self._ready

@@ -61,8 +61,7 @@ def until(qtbot: QtBot, background: BackgroundQueue, *states: QueueState) -> Non
 
 def until_it_trains(qtbot: QtBot, background: BackgroundQueue) -> psutil.Process:
     qtbot.waitUntil(lambda: any(one.done > 2 for one in background.statuses) and not background.loading, timeout=40_000)
-    assert background._process is not None
-    return psutil.Process(background._process.pid)
+    return psutil.Process(background.pid)
 
 
 def message(driver: Driver, begins: str) -> Any:
@@ -89,33 +88,33 @@ def test_it_is_paused_killed_cancelled_and_gone_on_with(
     assert background.state is QueueState.STOPPING
     until(qtbot, background, QueueState.PAUSED)
     assert time.monotonic() - began < 30, "an update is given up, not waited for"
-    assert background._process is None and not child.is_running()
+    assert background.pid is None and not child.is_running()
     shown = background.statuses[0].done
-    qtbot.waitUntil(lambda: not background._runner.busy)
+    qtbot.waitUntil(lambda: not background.reading)
     assert background.statuses[0].done == shown == runs.run_status(tmp_path / "queue", LONG.runs[0]).done > 2
     assert background.left_of(0) is None
 
     background.resume()
     qtbot.waitUntil(lambda: background.statuses[0].done > shown, timeout=40_000)
     assert background.left is not None and background.left_of(0) == pytest.approx(background.left, rel=1)
-    assert background._process is not None
-    os.kill(background._process.pid, signal.SIGKILL)
+    assert background.pid is not None
+    os.kill(background.pid, signal.SIGKILL)
     until(qtbot, background, QueueState.PAUSED)
     assert len(failures) == 1 and "ended unexpectedly" in failures[0] and "press Resume" in failures[0]
-    qtbot.waitUntil(lambda: not background._runner.busy)
+    qtbot.waitUntil(lambda: not background.reading)
     assert background.statuses[0].done >= shown
 
     background.resume()
     until_it_trains(qtbot, background).suspend()
     background.pause()
     until(qtbot, background, QueueState.PAUSED)
-    assert background._process is None and len(failures) == 1, "one that does not listen is killed"
-    qtbot.waitUntil(lambda: not background._runner.busy)
+    assert background.pid is None and len(failures) == 1, "one that does not listen is killed"
+    qtbot.waitUntil(lambda: not background.reading)
 
     background.resume()
     assert background.loading
     background.cancel()
-    assert background.state is QueueState.CANCELLED and background._process is None, "nothing had begun: at once"
+    assert background.state is QueueState.CANCELLED and background.pid is None, "nothing had begun: at once"
     assert not runs.unfinished(tmp_path / "queue")
     with RunReader.open(tmp_path / "queue" / LONG.runs[0].file) as reader:
         kept = reader.series("loss")[: shown + 3]
@@ -194,7 +193,7 @@ def test_closing_the_program_ends_the_process_and_the_next_start_offers_the_rest
     line = message(second, "Runs in the background are not finished: “2026 beta”.")
     background = second.program.background_runs.background
     button(line, "Show").click()
-    qtbot.waitUntil(lambda: not background._runner.busy)
+    qtbot.waitUntil(lambda: not background.reading)
     second.settle()
     shown: Any = panel(second, "queue")
     assert background.state is QueueState.PAUSED and shown.status.text().startswith("Paused at ")

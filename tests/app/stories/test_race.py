@@ -37,7 +37,7 @@ def finish(driver: Driver) -> ComparisonPanel:
     """Wait until the race is over, then draw."""
     found = driver.program.window.panels["comparison"]
     assert isinstance(found, ComparisonPanel)
-    driver.qtbot.waitUntil(lambda: not (found.controller.busy or found._settle.isActive()))
+    driver.qtbot.waitUntil(lambda: not (found.controller.busy or found.settling))
     driver.settle()
     return found
 
