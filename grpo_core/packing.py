@@ -16,7 +16,7 @@ from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.experiments.race import Digest
 from grpo_core.experiments.repeats import Repeats
 from grpo_core.memory import Block
-from grpo_core.queue.queue_plan import RunStatus
+from grpo_core.queue.queue import RunStatus
 from grpo_core.record import Step
 from grpo_core.runs.layout import decoded, encoded
 from grpo_core.what_if import Compared as ComparedNumber

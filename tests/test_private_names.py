@@ -9,7 +9,6 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent
 LEFT = {
-    "app/panels/test_repeats.py": 1,
     "app/stories/test_long_updates.py": 1,
     "app/training/test_failures.py": 2,
     "app/workspace/test_run_manager.py": 1,

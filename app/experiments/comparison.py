@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QProgressBar, QSplitter, QWidget
 from app.boxes import down, plain_scroll_area
 from app.clock import Timer
 from app.experiments.controller import ExperimentController
-from app.experiments.race import race_words as words
+from app.experiments.race import results as words
 from app.experiments.race.choices import RaceChoices
 from app.experiments.race.picture import race_picture
 from app.experiments.race.plan import GRPO, RacePlan, base_of, opponents, remark_on
@@ -248,7 +248,7 @@ class ComparisonPanel(Panel):
         allow(self.standing, "" if ready else tr("This table belongs to another race than the one that is chosen."))
         self._draw_run()
         self.plot.empty = COMING if self.controller.busy else EMPTY
-        result = "" if results is None or results.plan != wanted else words.headline(results)
+        result = "" if results is None or results.plan != wanted else results.headline
         self.headline.setFont(view.theme.font("strong", view.scale))
         self.headline.tell(result)
         self.says.setVisible(self.choices.setup.isChecked() or not result)
@@ -273,7 +273,7 @@ class ComparisonPanel(Panel):
         results = self.controller.results
         if results is None:
             return
-        measure, samples = self.choices.shown_measure, self.choices.over_samples
+        measure, samples = self.choices.measure.currentData(), self.choices.axis.currentData()
         place = self.chosen if self._picked and self.runs is not None else None
         stamp = (results, len(results.digests), measure, samples, self.lane, place, named)
         if stamp == self._shown:
@@ -336,5 +336,5 @@ class ComparisonPanel(Panel):
     def _arrange(self, space: QSize, scale: float) -> None:
         self.split.arrange(space, scale)
         self.standing.set_compact(space.height() < SPACIOUS * scale)
-        self.standing.show_all(self.choices.setup.isChecked())
+        self.standing.shows_all = self.choices.setup.isChecked()
         self.standing.fit()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -28,6 +29,16 @@ class ExperimentResults:
     @property
     def so_far(self) -> str:
         """Message stating how many results have been computed."""
+        raise NotImplementedError
+
+    @property
+    def headline(self) -> str:
+        """Sentences on what a complete experiment shows. Empty before it is complete."""
+        return self._stated if self.complete else ""
+
+    @cached_property
+    def _stated(self) -> str:
+        """The headline, which is expensive."""
         raise NotImplementedError
 
     def take(self, result: Any) -> None:

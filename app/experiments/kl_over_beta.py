@@ -6,24 +6,24 @@ for their middle half. Any other setting can be swept in the same way, and so ca
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from app.boxes import down
-from app.experiments.sweep import sweep_words as words
+from app.experiments.sweep import results as words
 from app.experiments.sweep.choices import ADD, REMOVE, SweepChoices
 from app.experiments.sweep.controller import SweepController, SweepSelection
 from app.experiments.sweep.pictures import SweepState
 from app.experiments.sweep.plan import BETA, ESTIMATOR, Sweep
 from app.experiments.sweep.results import KNOWN, SweepResults
 from app.experiments.sweep.run_row import SweepRunRow
-from app.experiments.sweep.runs_beside import RealRun, RealRuns, grid_of_run, own_run
+from app.experiments.sweep.runs_beside import RealRun, RealRuns, grid_of_run, of_run, own_run
 from app.experiments.sweep.views import SweepViews
-from app.jobs.runner import Runner
+from app.jobs.runner import Poll, Runner
 from app.theme.file_dialogs import folder_to_use
 from app.theme.painted_text import SourcedLabel
 from app.widgets.panel import Panel
@@ -55,14 +55,12 @@ class KlOverBetaPanel(Panel):
         self.selection = SweepSelection(workspace.jobs, self.controller, self)
         self.real: RealRuns | None = None
         """Runs of a sweep of real training, shown next to the panel's own sweep. None if there are none."""
-        self._real_folder, self._real_coming = Path(), list[RealRun]()
-        self._reader = Runner(self, self._on_real_run, self._on_real_read)
+        self._reader = Runner(self, self._on_real_runs, self._on_real_read)
         self._begun = False
         self._others: SweepResults | None = None  # of the kind of run that is not shown
         self.headline = SourcedLabel(wraps=True)
         self.headline.setContentsMargins(12, 2, 8, 2)
         self.headline.hide()
-        self._stated: tuple[SweepResults, str] | None = None
         down(self.choices, self.headline, (self.views, 1), self.run, on=self, margins=0, spacing=0)
         self._connect()
 
@@ -145,8 +143,12 @@ class KlOverBetaPanel(Panel):
 
         Their traces are read by the process for untrusted files.
         """
-        self._real_folder, self._real_coming = folder, []
-        self._reader.start(lambda poll: self.workspace.readers.results("swept", folder, poll=poll))
+
+        def read(poll: Poll) -> Iterator[object]:
+            runs = self.workspace.readers.results("swept", folder, poll=poll)
+            yield RealRuns(folder=folder, runs=tuple(RealRun(**found) for found in runs))
+
+        self._reader.start(read)
 
     @Slot()
     def _on_real(self) -> None:
@@ -159,16 +161,14 @@ class KlOverBetaPanel(Panel):
             self.add_runs(Path(name))
 
     @Slot(object)
-    def _on_real_run(self, found: dict[str, Any]) -> None:
-        self._real_coming.append(RealRun(**found))
+    def _on_real_runs(self, real: RealRuns) -> None:
+        self.real = real
+        self.renew()
 
     @Slot(str)
     def _on_real_read(self, sentence: str) -> None:
         if sentence:
             self.workspace.problem.emit(sentence, "error")
-        else:
-            self.real = RealRuns(folder=self._real_folder, runs=tuple(self._real_coming))
-            self.renew()
 
     def dispose(self) -> None:
         self._begun = True
@@ -192,7 +192,7 @@ class KlOverBetaPanel(Panel):
             selection.over = replace(coming, values=values)
         over = selection.over
         stale = self._stale()
-        views.choose(choices.view_wanted, choices.measure_wanted, tables=choices.table.isChecked())
+        views.choose(choices.view_wanted, choices.measure.currentData(), tables=choices.table.isChecked())
         views.set_stale(bool(stale), bool(stale) or selection.late)
         views.describe(self.summary(view), swept=results is not None, trained=view.head > 0)
         state = SweepState(
@@ -209,7 +209,7 @@ class KlOverBetaPanel(Panel):
         choices.set_look(view.theme, view.scale)
         choices.show_selection(over, selection.x, enabled=results is not None)
         choices.show_progress(self.controller.coming, bool(stale))
-        result = "" if results is None or stale else self._headline_of(results)
+        result = "" if results is None or stale else results.headline
         self.headline.setFont(view.theme.font("strong", view.scale))
         self.headline.setText(result)
         self.headline.setVisible(bool(result) and not choices.cramped)
@@ -227,13 +227,14 @@ class KlOverBetaPanel(Panel):
 
     def _stale(self) -> str:
         """Return a message describing what has changed since the displayed sweep was computed, or an empty string."""
-        if self.controller.sweep is None or self.controller.busy:
+        results = self.controller.results
+        if results is None or self.controller.busy:
             return ""
         try:
             wanted = self.planned()
         except SettingsError as error:
             return str(error)
-        return words.of_change(self.controller.sweep, wanted) if wanted != self.controller.sweep else ""
+        return words.of_change(results.sweep, wanted) if wanted != results.sweep else ""
 
     def _status_text(self, view: View, results: SweepResults | None, stale: str) -> str:
         first = self.controller.progress() or self.controller.problem or stale
@@ -243,7 +244,7 @@ class KlOverBetaPanel(Panel):
         if results is None:
             if language and view.wanted.model.folder:
                 return words.FOLDER
-            return self.summary(view) if self.real is not None or not language else words.of_plan(self.choices.choice)
+            return self.summary(view) if self.real is not None or not language else self.choices.choice.told
         here = self.selection.problem or words.at_hand(self.selection.begun, results.sweep, self.selection.value)
         last = "" if language else words.of_theory(results, self.selection.row)
         return "\n".join(part for part in (results.note, self._of_real(), here, last) if part)
@@ -252,20 +253,12 @@ class KlOverBetaPanel(Panel):
         return "" if self.real is None else self.real.sentence(self.selection.over)
 
     def summary(self, view: View) -> str:
-        own = " ".join(part for part in (self._of_real(), words.of_run(view)) if part)
+        own = " ".join(part for part in (self._of_real(), of_run(view)) if part)
         results = self.controller.results
         if results is None:
             return own
         swept = words.summary(results, known=self.choices.choice.known)
-        return " ".join(part for part in (swept, self._headline_of(results), results.note, own) if part)
-
-    def _headline_of(self, results: SweepResults) -> str:
-        """Return a sentence about the result of a complete sweep, composed only once."""
-        if self._stated is None or self._stated[0] is not results:
-            if not results.complete:
-                return ""
-            self._stated = results, words.headline(results)
-        return self._stated[1]
+        return " ".join(part for part in (swept, results.headline, results.note, own) if part)
 
     # -- input -------------------------------------------------------------------------------------------------------
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QStackedLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
-from app.boxes import across, down
+from app.boxes import across, down, stacked
 from app.experiments.queue_form import QueueForm
 from app.jobs.queue import BackgroundQueue, QueueState
 from app.plotting.numbers import ABSENT
@@ -24,7 +23,7 @@ from app.workspace.workspace import Workspace
 from grpo_core.config import described_at, language_settings
 from grpo_core.errors import GrpoError, SettingsError
 from grpo_core.metrics import METRICS
-from grpo_core.queue.queue import Queue, RunStatus
+from grpo_core.queue.queue import Queue
 from grpo_core.text import plural, tr, without_stop
 
 MEASURES = (
@@ -51,28 +50,17 @@ def columns(queue: Queue) -> list[Column]:
     return columns
 
 
-def rows(
-    queue: Queue,
-    statuses: list[RunStatus],
-    training: int | None,
-    left_of: Callable[[int], float | None],
-    asleep: bool,
-    elsewhere: bool,
-) -> list[list[object]]:
-    """Return one row per run of ``queue``.
-
-    ``elsewhere``: whether all runs are trained at once by the workers of a cluster.
-    """
+def rows(background: BackgroundQueue) -> list[list[object]]:
+    """Return one row per run of the queue."""
+    queue = background.queue
+    assert queue is not None
     made: list[list[object]] = []
-    for place, (run, one) in enumerate(zip(queue.runs, statuses, strict=True)):
+    for place, (run, one) in enumerate(zip(queue.runs, background.statuses, strict=True)):
         values: list[object] = [_value(run.settings.get(path)) for path in queue.axes]
         done = min(one.done, queue.updates)
         values += [run.settings.seed, Numbered(f"{done:,} / {queue.updates:,}", done / max(queue.updates, 1))]
         values += [one.last.get(name) for name, _ in MEASURES]
-        if elsewhere and not asleep and not one.finished(queue):
-            made.append([*values, tr("on the cluster")])
-        else:
-            made.append([*values, _left(one, queue, place == training, left_of(place), asleep)])
+        made.append([*values, _left(background, queue, place)])
     return made
 
 
@@ -83,14 +71,18 @@ def _value(value: object) -> Numbered:
     return Numbered(f"{value:g}" if isinstance(value, float) else str(value), number)
 
 
-def _left(one: RunStatus, queue: Queue, training: bool, seconds: float | None, asleep: bool) -> str:
+def _left(background: BackgroundQueue, queue: Queue, place: int) -> str:
+    one, works = background.statuses[place], background.state is QueueState.WORKING
     if one.trouble:
         return tr("stopped early")
     if one.finished(queue):
         return tr("done")
-    if training and seconds is not None:
+    if works and background.elsewhere:  # which trains all runs at once
+        return tr("on the cluster")
+    seconds = background.left_of(place) if place == background.place else None
+    if seconds is not None:
         return duration(seconds)
-    return ABSENT if asleep else tr("waiting")
+    return tr("waiting") if works else ABSENT
 
 
 def duration(seconds: float) -> str:
@@ -141,9 +133,7 @@ class QueuePanel(Panel):
         self.cancel = push_button(tr("Cancel"), tr("Cancel the rest; what was done is kept."))
         line = across((self.status, 1), self.proceed, self.cancel, spacing=8)
         lower = QWidget()
-        self._stack = QStackedLayout(lower)
-        self._stack.addWidget(self.empty)
-        self._stack.addWidget(self.table)
+        self._stack = stacked(self.empty, self.table, on=lower)
         down(self.form, line, (lower, 1), on=self, margins=(12, 8, 12, 8), spacing=8)
 
     def attach(self, background: BackgroundQueue) -> None:
@@ -179,14 +169,8 @@ class QueuePanel(Panel):
         self.status.tell(_status_text(background))
         self._stack.setCurrentIndex(0 if background.queue is None else 1)
         if background.queue is not None:
-            self._fill(background, background.queue)
-
-    def _fill(self, background: BackgroundQueue, queue: Queue) -> None:
-        self.table.set_columns(columns(queue))
-        asleep = background.state is not QueueState.WORKING
-        self.table.set_rows(
-            rows(queue, background.statuses, background.place, background.left_of, asleep, background.elsewhere)
-        )
+            self.table.set_columns(columns(background.queue))
+            self.table.set_rows(rows(background))
 
     def summary(self, view: View) -> str:
         return _status_text(self.background) or EMPTY

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QComboBox, QGridLayout, QLineEdit, QWidget
 from app.experiments.computed_on import ComputedOnField
 from app.jobs.computed_on import ComputedOn
 from app.theme.labels import Label, allow, plain_tip
-from app.theme.tokens import Theme
+from app.theme.styled import Styled
 from app.widgets.calm import CalmBox, parsed, push_button, text_field
 from grpo_core.assignments import described_settings
 from grpo_core.config import About, Settings, language_settings
@@ -20,17 +20,6 @@ from grpo_core.errors import SettingsError
 from grpo_core.queue import queue as runs
 from grpo_core.text import tr
 
-FIRST = (
-    "objective.beta",
-    "optimizer.learning_rate",
-    "learner.group_size",
-    "learner.temperature",
-    "learner.mu",
-    "objective.clip_high",
-    "objective.kl",
-    "objective.std",
-)
-"""Settings listed before all others."""
 SUGGESTED = {
     "objective.beta": "0, 0.04, 0.2",
     "optimizer.learning_rate": "3e-5, 1e-4, 3e-4",
@@ -41,6 +30,7 @@ SUGGESTED = {
     "objective.kl": "k1, k2, k3",
     "objective.std": tr("sample, none"),
 }
+"""Settings listed before all others -> values that are suggested for them."""
 TITLE, VALUES, WIDE = 12, 8, 460
 """Minimum sizes: widths of a title and of values in digits, and width of a form with labels at 100 % scale."""
 
@@ -52,10 +42,10 @@ def offered() -> Mapping[str, About]:
         for path, rule, default in described_settings(language_settings())
         if path != "seed" and not rule.text and not isinstance(default, tuple)
     }
-    return {path: known[path] for path in (*FIRST, *(path for path in known if path not in FIRST))}
+    return {path: known[path] for path in (*SUGGESTED, *known)}
 
 
-class QueueForm(QWidget):
+class QueueForm(Styled, QWidget):
     """The form that defines a queue: one or two settings with their values, and the numbers of seeds and updates.
 
     Signals:
@@ -63,6 +53,7 @@ class QueueForm(QWidget):
     """
 
     started = Signal()
+    factor = 0.0  # so that the first look is adopted as well
 
     def __init__(self, computed_on: ComputedOn) -> None:
         super().__init__()
@@ -84,7 +75,6 @@ class QueueForm(QWidget):
             (tr("and"), self.settings[1], self.values[1], tr("updates"), self.updates),
         )
         self._words = tuple(Label(word, name="muted") for word, *_ in named)
-        self._scale = 1.0
         for row, (_, choice, values, name, number) in enumerate(named):
             for column, widget in enumerate((self._words[row], choice, values, number, Label(name, name="muted"))):
                 grid.addWidget(widget, row, column)
@@ -114,21 +104,21 @@ class QueueForm(QWidget):
         field.textEdited.connect(self._on_typed)
         return field
 
-    def set_look(self, theme: Theme, scale: float) -> None:
-        digit = QFontMetrics(theme.font("body", scale)).horizontalAdvance("0")
+    def _apply_style(self) -> None:
+        scale = self.factor
+        digit = QFontMetrics(self.theme.font("body", scale)).horizontalAdvance("0")
         for field in (self.seeds, self.updates):
             field.setFixedWidth(digit * 6 + round(16 * scale))
         for field in self.values:
             field.setMinimumWidth(digit * VALUES + round(16 * scale))
         for choice in self.settings:
             choice.setMinimumWidth(digit * TITLE + round(36 * scale))
-        self._scale = scale
         self._fit()
 
     def _fit(self) -> None:
         """Hide the labels, whose text is also inside the fields, in a narrow form."""
         for word in self._words:
-            word.setVisible(self.width() >= WIDE * self._scale)
+            word.setVisible(self.width() >= WIDE * self.factor)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

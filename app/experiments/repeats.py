@@ -13,9 +13,9 @@ from app.workspace.run_handle import RunHandle
 from app.workspace.trials import differences
 from grpo_core.bandit.tasks import task
 from grpo_core.claims.claim import sentence
-from grpo_core.claims.repeats import Batches, Repeated
+from grpo_core.claims.repeats import Batches, LastReward, Later, OnWrong, Passed, Reached, Repeated
 from grpo_core.config import Settings
-from grpo_core.experiments.outcome import of_batches, of_repeats
+from grpo_core.experiments.outcome import found
 from grpo_core.experiments.repeats import SERIES, Repeats
 from grpo_core.text import listed, plural, tr
 
@@ -44,19 +44,13 @@ class RepeatResults(ExperimentResults):
     def __init__(self, settings: Settings, seeds: tuple[int, ...], updates: int) -> None:
         super().__init__(updates)
         self.settings, self.seeds = settings, seeds
-        self._rows = {name: np.full((updates, len(seeds)), np.nan) for name in SERIES}
+        self._parts: list[Repeats] = []
         self.series: Mapping[str, np.ndarray] = {}
-        self._best_prob: np.ndarray | None = None
 
     def take(self, result: Repeats) -> None:
-        last = result.first - 1 + len(result.series[SERIES[0]])
-        for name in SERIES:
-            self._rows[name][result.first - 1 : last] = result.series[name]
-        self.count, self._likeliest = last, result.likeliest
-        if result.best_prob is not None:
-            before = () if self._best_prob is None else (self._best_prob,)
-            self._best_prob = np.concatenate([*before, result.best_prob])
-        self.series = {name: rows[:last] for name, rows in self._rows.items()}
+        self._parts.append(result)
+        self.series = {name: np.concatenate([part.series[name] for part in self._parts]) for name in SERIES}
+        self.count = len(self.series[SERIES[0]])
 
     @property
     def so_far(self) -> str:
@@ -101,7 +95,7 @@ class RepeatResults(ExperimentResults):
         """
         if not self.count:
             return ""
-        told = of_repeats(self._repeated(own if self.complete else None))
+        told = found(self._repeated(own if self.complete else None), Passed, Later, OnWrong, LastReward)
         return " ".join([*(sentence(claim) for claim in told), *([self.note] if self.note else [])])
 
     def own_of(self, run: RunHandle, past_half: int | None) -> int | None:
@@ -118,17 +112,17 @@ class RepeatResults(ExperimentResults):
             return ""
         batches = [*(one for one in earlier if one.settings.task == self.settings.task), self]
         named = {listed(_apart(one.settings, batches)): one._repeated() for one in batches}
-        told = of_batches(Batches(repeated=named, actions=task(self.settings.bandit).vocabulary))
-        return sentence(*told)
+        return sentence(*found(Batches(repeated=named, actions=task(self.settings.bandit).vocabulary), Reached))
 
     def _repeated(self, own: int | None = None) -> Repeated:
+        best = [part.best_prob for part in self._parts if part.best_prob is not None]
         return Repeated(
             max_prob=self.series["max_prob"],
             reward=self.series["reward_mean"],
-            likeliest=self._likeliest,
+            likeliest=self._parts[-1].likeliest,
             rewards=task(self.settings.bandit).action_rewards,
             own=own,
-            best_prob=self._best_prob,
+            best_prob=np.concatenate(best) if best else None,
         )
 
 

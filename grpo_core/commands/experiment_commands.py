@@ -16,18 +16,19 @@ import numpy as np
 
 from grpo_core.assignments import settings_from
 from grpo_core.claims.claim import sentence
-from grpo_core.claims.comparison import Trained
+from grpo_core.claims.comparison import Sooner, Trained
 from grpo_core.claims.numbers import written
 from grpo_core.config import Settings, language_settings
 from grpo_core.csv_file import CsvWriter
 from grpo_core.errors import Cancelled, RunFileError, SettingsError
 from grpo_core.experiments.ensemble import Ensemble, Train, band, ensembles
-from grpo_core.experiments.outcome import details, of_sweep, outcome, speed, swept, trained
+from grpo_core.experiments.outcome import details, found, of_sweep, outcome, swept, trained
 from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, MU, SIX, differing, entered, race, spoken
 from grpo_core.experiments.sweep import BETAS, grid, has_optimum, resting_beta, tilt_measures
 from grpo_core.learners import learner
 from grpo_core.metrics import METRICS
 from grpo_core.queue import queue as queues
+from grpo_core.queue.training import training
 from grpo_core.regular_file import opened_regular
 from grpo_core.runs.files import replacing
 from grpo_core.runs.run_file import RunWriter
@@ -94,7 +95,7 @@ def run_race(options: argparse.Namespace, poll: Callable[[], None]) -> int:
         came = _report(lanes, _remarks, options, len(names), beside)
     data = trained({spoken(name): runs for name, runs in came.items()})
     if len(data.courses) > 1:
-        for told in filter(None, (sentence(*speed(data)), sentence(*outcome(data)))):
+        for told in filter(None, (sentence(*found(data, Sooner)), sentence(*outcome(data)))):
             print(told)
         _print_differences(data)
         for claim in details(data):
@@ -338,7 +339,7 @@ def _worked(folder: Path, queue: queues.Queue, poll: Callable[[], None], where: 
 
 def _training(folder: Path, poll: Callable[[], None], where: str | None) -> Iterator[queues.Progress]:
     if where is None:
-        yield from queues.training(folder, poll)
+        yield from training(folder, poll)
         return
     with reached(where, poll) as there:
         yield from there.queue(str(folder), poll=poll)

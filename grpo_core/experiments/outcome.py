@@ -6,12 +6,19 @@ They are used in the window and on the command line.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
 
-from grpo_core.claims.claim import Claim
-from grpo_core.claims.comparison import Climbs, Failed, Lead, Level, Since, Sooner, Trained, climbed
-from grpo_core.claims.repeats import Batches, LastReward, Later, OnWrong, Passed, Reached, Repeated
+from grpo_core.claims.claim import Claim, Derived
+from grpo_core.claims.comparison import Climbs, Failed, Lead, Level, Since, Trained, climbed
 from grpo_core.claims.sweep import Between, Highest, Lowest, Moves, Smoothest, StillClimbing, Swept
 from grpo_core.experiments.ensemble import Ensemble
+
+Data = TypeVar("Data")
+
+
+def found(data: Data, *kinds: type[Derived[Data]]) -> tuple[Claim[Data], ...]:
+    """Return the claims of these kinds about the data, without those for which there is nothing to claim."""
+    return tuple(claim for kind in kinds if (claim := kind.found_in(data)) is not None)
 
 
 def trained(runs: Mapping[str, Ensemble], measure: str = "reward") -> Trained:
@@ -38,15 +45,8 @@ def outcome(data: Trained) -> tuple[Claim[Trained], ...]:
     """
     if len(data.courses) < 2:
         return ()
-    lead = Lead.found_in(data)
-    found = (lead or Level.found_in(data), None if lead is None else Since.found_in(data), Failed.found_in(data))
-    return tuple(claim for claim in found if claim is not None)
-
-
-def speed(data: Trained) -> tuple[Claim[Trained], ...]:
-    """Return the claim about which algorithm is the first to pass a line. Empty if that cannot be compared."""
-    first = Sooner.found_in(data)
-    return () if first is None else (first,)
+    first = (Lead, Since) if len(data.in_front()) == 1 else (Level,)
+    return found(data, *first, Failed)
 
 
 def details(data: Trained) -> tuple[Claim[Trained], ...]:
@@ -77,29 +77,10 @@ def of_sweep(data: Swept, *, in_order: bool, smoothness: bool) -> Iterator[tuple
     """
     (leader, _), *_ = data.ranked()
     last = Lowest.found_in(data)
-    found = (
-        Highest.found_in(data) or Level.found_in(data),
-        last if leader not in last.names else None,
-        Failed.found_in(data),
-    )
-    yield tuple(claim for claim in found if claim is not None)
+    yield (*found(data, Highest, Level), *(() if leader in last.names else (last,)), *found(data, Failed))
     if len(data.kl) > 1:
-        yield (Moves.found_in(data) if in_order else Between.found_in(data),)
-        smoothest = Smoothest.found_in(data) if smoothness else None
-        if smoothest is not None:
-            yield (smoothest,)
-    still = StillClimbing.found_in(data)
-    if still is not None:
-        yield (still,)
-
-
-def of_batches(data: Batches) -> tuple[Claim[Batches], ...]:
-    """Return the claim about the best action in batches of repeats. Empty if the task has no reward per action."""
-    reached = Reached.found_in(data)
-    return () if reached is None else (reached,)
-
-
-def of_repeats(data: Repeated) -> tuple[Claim[Repeated], ...]:
-    """Return claims about repeats of a run, which must have at least one update."""
-    found = (kind.found_in(data) for kind in (Passed, Later, OnWrong, LastReward))
-    return tuple(claim for claim in found if claim is not None)
+        yield found(data, Moves if in_order else Between)
+        if smoothness and (smoothest := found(data, Smoothest)):
+            yield smoothest
+    if still := found(data, StillClimbing):
+        yield still

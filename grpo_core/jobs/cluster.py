@@ -28,7 +28,8 @@ from grpo_core.jobs.cluster_calls import CHECKS, LONGEST_PROBLEM, Ran, opened_re
 from grpo_core.jobs.cluster_client import LIMITS, NEEDED, PAUSE, not_reached, serve
 from grpo_core.jobs.slurm import SlurmJobs, described, submit
 from grpo_core.progress import unpolled
-from grpo_core.queue.queue import Planned, Progress, Work, claimed, in_window
+from grpo_core.queue.queue import Planned, Progress
+from grpo_core.queue.training import Work, claimed, in_window
 from grpo_core.runs.files import in_use, replacing
 from grpo_core.runs.reader import RunReader
 from grpo_core.text import tr
@@ -223,7 +224,7 @@ class Cluster(AbstractContextManager["Cluster"]):
         return raced(*arguments, poll=poll, train=self.ensembles)
 
     def queue(self, folder: str, *, poll: Callable[[], None]) -> Iterator[Progress]:
-        """Continue the queue in ``folder`` with all of its runs at once, like :func:`grpo_core.queue.queue.training`.
+        """Continue a queue like :func:`grpo_core.queue.training.training`, but with all of its runs at once.
 
         A call sends the file of a run and returns one that is longer by a few updates, which replaces it. All finished
         updates are therefore in the folder, even if the worker, the scheduler or the client fails, and no update is

@@ -25,7 +25,8 @@ from grpo_core.experiments.repeats import SERIES, Repeats, repeated
 from grpo_core.foreign.replies import fits
 from grpo_core.packing import packed, unpacked
 from grpo_core.parsing import from_json
-from grpo_core.queue.queue import Planned, trained_until
+from grpo_core.queue.queue import Planned
+from grpo_core.queue.training import trained_until
 from grpo_core.text import tr
 
 Crossing = tuple[list[bytes], str, str]

@@ -7,7 +7,7 @@ results on, so that no window has to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from grpo_core.experiments.repeats import repeated
 from grpo_core.jobs.cluster import Cluster
 from grpo_core.learners import language_learner
 from grpo_core.packing import packed, unpacked
-from grpo_core.queue.queue import training
+from grpo_core.queue.training import training
 from grpo_core.record import Step
 from grpo_core.what_if.advice import tried
 
@@ -66,12 +66,12 @@ def ledger(*, poll: Poll) -> Iterator[dict[str, object]]:
 
 
 def queued(folder: str, *, poll: Poll) -> Iterator[object]:
-    """Train the runs of the queue in ``folder`` in this process (:func:`grpo_core.queue.queue.training`)."""
+    """Train the runs of the queue in ``folder`` in this process (:func:`grpo_core.queue.training.training`)."""
     return training(Path(folder), poll)
 
 
 def on_cluster(where: str, job: str, *arguments: object, poll: Poll) -> Iterator[object]:
-    """Yield the results of ``job``, one of :data:`ON_CLUSTERS`, computed by the workers of the cluster ``where``.
+    """Yield the results of ``job``, a method of :class:`Cluster`, computed by the workers of the cluster ``where``.
 
     Arguments and results are those of the job of that name in :data:`JOBS`; ``poll`` is called a few times a second,
     regardless of the workers' progress.
@@ -80,7 +80,7 @@ def on_cluster(where: str, job: str, *arguments: object, poll: Poll) -> Iterator
         GrpoError: as raised by :class:`grpo_core.jobs.cluster.Cluster` or by the job.
     """
     with Cluster(where, poll) as there:
-        yield from ON_CLUSTERS[job](there, *arguments, poll=poll)
+        yield from getattr(there, job)(*arguments, poll=poll)
 
 
 JOBS: dict[str, Answer] = {
@@ -94,14 +94,6 @@ JOBS: dict[str, Answer] = {
     "queue": queued,
 }
 """The lab's jobs by name. Arguments and results are types that :mod:`grpo_core.packing` supports."""
-
-ON_CLUSTERS: dict[str, Callable[..., Iterator[object]]] = {
-    "ensembles": Cluster.ensembles,
-    "race": Cluster.race,
-    "repeats": Cluster.repeats,
-    "queue": Cluster.queue,
-}
-"""Those that can run on a cluster, by name."""
 
 
 def jobs() -> dict[str, Answer]:

@@ -44,14 +44,13 @@ class SweptRun(TypedDict):
     """The last numbers of a run of a sweep."""
 
     settings: Settings
-    updates: int
     kl: float
     reward: float
 
 
 def swept(path: str, *, poll: Poll) -> Iterator[SweptRun]:
-    """Yield the settings, the number of updates, and the last estimated KL and mean reward of each run of the TRL sweep
-    in the folder ``path`` that has a trace.
+    """Yield the settings, and the last estimated KL and mean reward, of each run with a trace in the TRL sweep in the
+    folder ``path``.
 
     Raises:
         RunFileError: there is no sweep, no run has a trace, or a trace cannot be read.
@@ -60,9 +59,8 @@ def swept(path: str, *, poll: Poll) -> Iterator[SweptRun]:
 
     for run in collected(Path(path), lambda trace: nullcontext(open_source(trace))):
         poll()
-        series = [run.measures.get(name, np.empty(0)) for name in ("kl_estimate", "reward_mean")]
-        kl, reward = (last_known(values) for values in series)
-        yield {"settings": run.settings, "updates": len(series[1]), "kl": kl, "reward": reward}
+        kl, reward = (last_known(run.measures.get(name, np.empty(0))) for name in ("kl_estimate", "reward_mean"))
+        yield {"settings": run.settings, "kl": kl, "reward": reward}
 
 
 def batches(source: Source, start: int, end: int, poll: Poll) -> Iterator[list[dict[str, float]]]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from grpo_core.errors import RunFileError
 from grpo_core.foreign.recording import Source
-from grpo_core.queue.queue_plan import Queue, Result, begin, read
+from grpo_core.queue.queue import Queue, Result, begin, read
 from grpo_core.text import tr
 from grpo_core.traces.recorders import RECORDER, RECORDER_SOURCE
 from grpo_core.trainers.hf.trl_script import differing, script

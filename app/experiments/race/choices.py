@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import zip_longest
+from collections.abc import Iterable, Sequence
 
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QKeyEvent, QMouseEvent
-from PySide6.QtWidgets import QCheckBox, QComboBox, QMenu, QToolButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QMenu, QToolButton, QWidget
 
 from app.boxes import Wrap
 from app.experiments.computed_on import ComputedOnField
 from app.experiments.race.picture import MEASURES
-from app.experiments.race.plan import LEVELS, RacePlan
+from app.experiments.race.plan import FAIR, LEVELS, RacePlan
 from app.jobs.computed_on import ComputedOn
 from app.theme.labels import plain_tip
-from app.widgets.calm import CalmBox, push_button
+from app.widgets.calm import CalmBox, Choice, push_button
 from grpo_core.config import PRESETS, Settings
-from grpo_core.experiments.race import FAIRNESS, LOCAL_PEAK, MU, SIX, STEP_LENGTH
+from grpo_core.experiments.race import LOCAL_PEAK, MU, SIX
 from grpo_core.text import listed, plural, tr
 
 
@@ -107,20 +106,6 @@ class PresetMenu(QToolButton):
         self.changed.emit()
 
 
-FAIR = {
-    "updates": (tr("Equal updates"), tr("Each has the same batch size and number of updates.")),
-    "samples": (
-        tr("Equal samples"),
-        tr("Each with its own G (REINFORCE updates after every completion); the same number of completions in all."),
-    ),
-    "step_length": (
-        tr("Equal step length"),
-        tr("Every update changes the logits by a length of {step_length:g}; an update of zero stays zero.").format(
-            step_length=STEP_LENGTH
-        ),
-    ),
-}
-"""Quantity held equal for all algorithms -> label in the combo box, and explanation."""
 SEEDS = (16, 64, 256)
 UPDATES = (50, 200, 1000)
 OF_LEVELS = tr("Three prompts of level {names}: each pays that much more.").format(
@@ -137,13 +122,21 @@ PEAKS = tr(
 PASSES = (
     (
         tr("μ = {mu} for all").format(mu=MU),
+        "default",
         tr("The same number of passes over each batch for all: no batch is used again."),
     ),
-    (tr("μ of the run for all"), tr("The same number of passes over each batch for all: that of the run's settings.")),
-    (tr("μ of each source"), tr("As many passes as in the paper: an algorithm with more passes makes more steps.")),
+    (
+        tr("μ of the run for all"),
+        "run",
+        tr("The same number of passes over each batch for all: that of the run's settings."),
+    ),
+    (
+        tr("μ of each source"),
+        "source",
+        tr("As many passes as in the paper: an algorithm with more passes makes more steps."),
+    ),
 )
-"""Options for the number of passes over each batch: label and explanation."""
-AXES = (tr("over updates"), tr("over samples"))
+"""Options for the number of passes over each batch: label, key, and explanation."""
 CONSTANTS = (0.0, 1.0, 10.0)
 
 
@@ -164,31 +157,31 @@ class RaceChoices(QWidget):
         tip = tr("What is equal, how many seeds and updates, what the landscape pays, and every column")
         self.race, self.setup = push_button(primary=True), push_button(tr("Set up"), tip)
         self.entries, self.peaks = PresetMenu(), QCheckBox(tr("Two peaks"))
-        self.fairness = self._box(
-            tr("What is equal"), [title for title, _ in FAIR.values()], [told for _, told in FAIR.values()]
+        self.fairness = _box(tr("What is equal"), ((title, key, told) for key, (title, told) in FAIR.items()))
+        seeds = ((plural("{count} seed", "{count} seeds", count).format(count=count), count) for count in SEEDS)
+        updates = (
+            (plural("{count:,} update", "{count:,} updates", count).format(count=count), count) for count in UPDATES
         )
-        self.seeds = self._box(
-            tr("Seeds"), [plural("{count} seed", "{count} seeds", count).format(count=count) for count in SEEDS]
+        self.seeds, self.updates = _box(tr("Seeds"), seeds), _box(tr("Updates"), updates)
+        self.constant = _box(
+            tr("Constant added to all rewards"),
+            ((tr("Rewards + {value:g}").format(value=value), value) for value in CONSTANTS),
         )
-        self.updates = self._box(
-            tr("Updates"),
-            [plural("{count:,} update", "{count:,} updates", count).format(count=count) for count in UPDATES],
+        self.passes = _box(tr("Passes"), PASSES)
+        self.prompts = _box(
+            tr("Prompts"),
+            ((_prompts_text(1), False, tr("Those of the run that is shown.")), (tr("3 prompts"), True, OF_LEVELS)),
         )
-        self.constant = self._box(
-            tr("Constant added to all rewards"), [tr("Rewards + {value:g}").format(value=value) for value in CONSTANTS]
-        )
-        self.passes = self._box(tr("Passes"), [title for title, _ in PASSES], [told for _, told in PASSES])
-        self.prompts = self._box(
-            tr("Prompts"), [_prompts_text(1), tr("3 prompts")], [tr("Those of the run that is shown."), OF_LEVELS]
-        )
-        self.measure = self._box(
-            tr("Measure shown"), [m.title for m in MEASURES.values()], [m.help for m in MEASURES.values()]
-        )
-        self.axis = self._box(tr("Horizontal axis"), AXES)
+        self.measure = _box(tr("Measure shown"), ((one.title, key, one.help) for key, one in MEASURES.items()))
+        self.axis = _box(tr("Horizontal axis"), ((tr("over updates"), False), (tr("over samples"), True)))
         self.seeds.setCurrentIndex(SEEDS.index(64))
         self.updates.setCurrentIndex(UPDATES.index(200))
+        self.setup.setCheckable(True)
+        for button in (self.race, self.setup):  # a click does not take the focus, so that Space still starts the run
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.peaks.setToolTip(plain_tip(PEAKS))
         self._busy = False
-        self._apply_style()
+        self._name()
         self.computed_on = ComputedOnField(computed_on)
         boxes = (self.fairness, self.passes, self.seeds, self.updates, self.constant, self.prompts)
         self._terms = (*boxes, self.peaks, self.computed_on)
@@ -204,42 +197,18 @@ class RaceChoices(QWidget):
             box.currentIndexChanged.connect(self.shown_otherwise)
         self._on_setup(on=False)
 
-    def _apply_style(self) -> None:
-        self.setup.setCheckable(True)
-        self.setup.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        # a click does not take the focus, so that Space still starts the run
-        self.race.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.peaks.setToolTip(plain_tip(PEAKS))
-        self._name()
-
-    @staticmethod
-    def _box(name: str, texts: Sequence[str], tips: Sequence[str] = ()) -> QComboBox:
-        box = CalmBox(name, ((text, None, tip) for text, tip in zip_longest(texts, tips, fillvalue="")))
-        box.setToolTip(plain_tip(name))
-        return box
-
     def plan(self, base: Settings) -> RacePlan:
         return RacePlan(
-            base=base.replace({"learner.mu": MU}) if self.passes.currentIndex() == 0 else base,
-            own_mu=self.passes.currentIndex() == 2,
+            base=base.replace({"learner.mu": MU}) if self.passes.currentData() == "default" else base,
+            own_mu=self.passes.currentData() == "source",
             names=self.entries.names,
-            fairness=FAIRNESS[self.fairness.currentIndex()],
-            seeds=SEEDS[self.seeds.currentIndex()],
-            updates=UPDATES[self.updates.currentIndex()],
-            constant=CONSTANTS[self.constant.currentIndex()],
-            levels=LEVELS if self.prompts.currentIndex() else None,
+            fairness=self.fairness.currentData(),
+            seeds=self.seeds.currentData(),
+            updates=self.updates.currentData(),
+            constant=self.constant.currentData(),
+            levels=LEVELS if self.prompts.currentData() else None,
             local_peak=self.peaks.isChecked(),
         )
-
-    @property
-    def shown_measure(self) -> str:
-        """The selected measure, a key of ``MEASURES``."""
-        return list(MEASURES)[self.measure.currentIndex()]
-
-    @property
-    def over_samples(self) -> bool:
-        """Whether the x axis counts completions rather than updates."""
-        return self.axis.currentIndex() == 1
 
     def show_state(self, prompts: int, *, busy: bool) -> None:
         """Name the run's number of prompts in the first option for prompts, and show Race or Cancel on the button."""
@@ -275,6 +244,12 @@ class RaceChoices(QWidget):
         for widget in self._terms:
             widget.setVisible(on)
         self.shown_otherwise.emit()
+
+
+def _box(name: str, entries: Iterable[Choice]) -> CalmBox:
+    box = CalmBox(name, entries)
+    box.setToolTip(plain_tip(name))
+    return box
 
 
 def _prompts_text(prompts: int) -> str:

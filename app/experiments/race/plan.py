@@ -11,12 +11,26 @@ from grpo_core.bandit.tasks import TASKS
 from grpo_core.config import BanditTask, Objective, Settings
 from grpo_core.config.presets import nearest_preset
 from grpo_core.errors import SettingsError
-from grpo_core.experiments.race import LOCAL_PEAK, SIX, Digest, differing, entered
+from grpo_core.experiments.race import LOCAL_PEAK, SIX, STEP_LENGTH, Digest, differing, entered
 from grpo_core.text import tr
 
 REINFORCE, GRPO = "REINFORCE", "GRPO (DeepSeekMath)"
 LEVELS = (0.0, 1.0, 2.0)
 """Reward levels of three prompts, which differ so that no common baseline fits them all."""
+FAIR = {
+    "updates": (tr("Equal updates"), tr("Each has the same batch size and number of updates.")),
+    "samples": (
+        tr("Equal samples"),
+        tr("Each with its own G (REINFORCE updates after every completion); the same number of completions in all."),
+    ),
+    "step_length": (
+        tr("Equal step length"),
+        tr("Every update changes the logits by a length of {step_length:g}; an update of zero stays zero.").format(
+            step_length=STEP_LENGTH
+        ),
+    ),
+}
+"""Quantity held equal for all algorithms -> label in the combo box, and explanation."""
 NOT_THE_BANDIT = tr("A race runs on the bandit: here with its default settings, not those of the language model.")
 NOT_ONE_DECISION = tr("A race needs a task with one decision: here, the single peak is used instead.")
 

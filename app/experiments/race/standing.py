@@ -22,26 +22,21 @@ REWARD = 1
 
 
 class RaceStanding(TableTwin):
-    """The summary table of a race, which shows as many columns as fit."""
+    """The summary table of a race, which shows as many columns as fit, and only the first unless it ``shows_all``."""
 
     def __init__(self) -> None:
-        self._all = False
+        self.shows_all = False
         super().__init__(COLUMNS, tr("Standing of the race"))
         self.sortByColumn(REWARD, Qt.SortOrder.DescendingOrder)
-
-    def show_all(self, on: bool) -> None:
-        if on != self._all:
-            self._all = on
-            self.fit()
 
     def fit(self) -> None:
         """Show as many columns as fit, starting from the left. The tooltip names the hidden columns."""
         wanted = [*range(FIRST)]
-        if self._all:  # in a narrow panel, the numbers of the headline before all others
+        if self.shows_all:  # in a narrow panel, the numbers of the headline before all others
             wanted = sorted(range(len(COLUMNS)), key=lambda n: COLUMNS[n].key not in ("name", *BEHIND_BY))
         hidden = self.fit_columns(wanted)
         names = listed(COLUMNS[n].title for n in hidden)
-        told = tr("In a wider panel: {names}.") if self._all else tr("Set up shows more: {names}.")
+        told = tr("In a wider panel: {names}.") if self.shows_all else tr("Set up shows more: {names}.")
         self.setToolTip(plain_tip(told.format(names=names) if names else ""))
 
     def resizeEvent(self, event: QResizeEvent) -> None:

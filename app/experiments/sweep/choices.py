@@ -16,10 +16,10 @@ from app.experiments.sweep.results import TITLES
 from app.experiments.sweep.views import FINAL, FRONTIER, HEAT, NAMES, SIDE, TRAINING
 from app.jobs.computed_on import ComputedOn
 from app.theme.labels import Label, allow, plain_tip
-from app.theme.tokens import Theme
+from app.theme.styled import Styled
 from app.widgets.calm import CalmSlider, choice_box, push_button, text_field, toggle
 from grpo_core.errors import SettingsError
-from grpo_core.text import tr
+from grpo_core.text import plural, tr
 
 ESTIMATORS_LONG, ESTIMATORS_SHORT = tr("Compare KL estimators"), tr("Estimators")
 """Long and short label of the button that compares estimators. The short one is for narrow panels."""
@@ -47,12 +47,22 @@ class SweepChoice:
     updates: int = 200
     known: bool = False
 
+    @property
+    def told(self) -> str:
+        """Text about what a sweep of the language model would train."""
+        seeds = plural("{count} seed", "{count} seeds", self.seeds).format(count=self.seeds)
+        return plural(
+            "It trains at {symbol} {values}, with {seeds} and {updates:,} update each.",
+            "It trains at {symbol} {values}, with {seeds} and {updates:,} updates each.",
+            self.updates,
+        ).format(symbol=self.over.symbol, values=self.over.text, seeds=seeds, updates=self.updates)
+
 
 LANGUAGE = SweepChoice(over=Swept.of(BETA, language=True), seeds=LANGUAGE_SEEDS[0], updates=60)
 """The sweep suggested for a language model: some ten seconds of one core."""
 
 
-class SweepChoices(QWidget):
+class SweepChoices(Styled, QWidget):
     """The two rows of controls that define a sweep, start it, and select what is shown.
 
     Attributes:
@@ -69,13 +79,13 @@ class SweepChoices(QWidget):
     shown_otherwise = Signal()
     slid = Signal(float)
     refused = Signal(str)
+    factor = 0.0  # so that the first look is adopted as well
 
     def __init__(self, computed_on: ComputedOn) -> None:
         super().__init__()
         self.choice, self.language = SweepChoice(), False
         self._other = LANGUAGE
         self.computed_on = ComputedOnField(computed_on)
-        self._look: tuple[Theme, float] | None = None
         self._roomy = True
         self._build_parts()
         self._line, self.second = QWidget(), QWidget()
@@ -105,8 +115,8 @@ class SweepChoices(QWidget):
         self.show_choice()
 
     def _build_parts(self) -> None:
-        self.view, self.measure = choice_box(tr("View", "noun")), choice_box(tr("Measure shown"))
-        self.measure.addItems([TITLES[name] for name in ("kl", "reward")])
+        self.view = choice_box(tr("View", "noun"))
+        self.measure = choice_box(tr("Measure shown"), ((title, measure) for measure, title in TITLES.items()))
         self.estimators = toggle(ESTIMATORS_LONG, tr("The same sweep with k1, k2, k3, ratio × k3 and the exact KL"))
         self.estimators.setAccessibleName(ESTIMATORS_LONG)
         self.setup = toggle(tr("Set up"), tr("Which settings are swept, over which values"))
@@ -145,15 +155,13 @@ class SweepChoices(QWidget):
 
     # -- what it shows -----------------------------------------------------------------------------------------------
 
-    def set_look(self, theme: Theme, scale: float) -> None:
-        if (theme, scale) != self._look:
-            self._look = theme, scale
-            apply_style(self, theme.font("small", scale))
-            self.updates.setFixedWidth(self.updates.fontMetrics().horizontalAdvance("0") * 7)
-            self.first.setFixedHeight(self._line.sizeHint().height())
-            self.slider.setMaximumWidth(round(220 * scale))
-            self.bar.setFixedWidth(round(60 * scale))
-            self._fit()
+    def _apply_style(self) -> None:
+        set_fonts(self, self.theme.font("small", self.factor))
+        self.updates.setFixedWidth(self.updates.fontMetrics().horizontalAdvance("0") * 7)
+        self.first.setFixedHeight(self._line.sizeHint().height())
+        self.slider.setMaximumWidth(round(220 * self.factor))
+        self.bar.setFixedWidth(round(60 * self.factor))
+        self._fit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -191,19 +199,11 @@ class SweepChoices(QWidget):
         """Whether the row of settings is open but too narrow for its controls."""
         return self.setup.isChecked() and not self._roomy
 
-    @property
-    def measure_wanted(self) -> str:
-        return ("kl", "reward")[max(self.measure.currentIndex(), 0)]
-
     def turn_to(self, *, language: bool) -> None:
         """Define sweeps of the language model, or of the bandit, as chosen last."""
         if language != self.language:
             self.language, self.choice, self._other = language, self._other, self.choice
             self.show_choice()
-
-    @property
-    def _seeds_offered(self) -> tuple[int, ...]:
-        return LANGUAGE_SEEDS if self.language else SEEDS
 
     def show_choice(self) -> None:
         """Set all widgets from ``choice``."""
@@ -224,7 +224,7 @@ class SweepChoices(QWidget):
         for line in (self.over_values, self.across_values):
             line.setCursorPosition(0)
         self.across_values.setVisible(choice.across is not None)
-        offered = self._seeds_offered
+        offered = LANGUAGE_SEEDS if self.language else SEEDS
         self.seeds.fill([str(count) for count in offered], offered.index(choice.seeds))
         self.updates.setText(str(choice.updates))
         with QSignalBlocker(self.estimators):
@@ -306,11 +306,11 @@ class SweepChoices(QWidget):
         except SettingsError as error:
             self.refused.emit(str(error))
             return
-        seeds, updates = self._seeds_offered[max(self.seeds.currentIndex(), 0)], int(words)
+        seeds, updates = int(self.seeds.currentText()), int(words)
         if replace(self.choice, over=over, across=across, seeds=seeds, updates=updates) != self.choice:
             self.choose(over=over, across=across, seeds=seeds, updates=updates)
 
 
-def apply_style(widget: QWidget, font: QFont) -> None:
+def set_fonts(widget: QWidget, font: QFont) -> None:
     for part in (widget, *widget.findChildren(QWidget)):
         part.setFont(font)

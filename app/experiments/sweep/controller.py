@@ -35,10 +35,6 @@ class SweepController(ExperimentController[SweepResults]):
         self._elsewhere = False
         self._tell = Timer(self, self.changed, TELL_MS, repeats=True)
 
-    @property
-    def sweep(self) -> Sweep | None:
-        return self.results.sweep if self.results is not None else None
-
     def compute(self, sweep: Sweep) -> None:
         """Compute ``sweep``. A sweep that is still being computed is cancelled.
 

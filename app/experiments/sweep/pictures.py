@@ -83,12 +83,14 @@ def theory_line(x: np.ndarray, y: np.ndarray) -> Line:
     return Line(name=OPTIMUM, title=tr("exact optimum"), meaning="text", style=Qt.PenStyle.DashLine, x=x, y=y, z=15)
 
 
-def chosen_mark(state: SweepState, lines: list[Line], only: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the position and height of the selected mark, (0,) or (1,) each."""
+def chosen_mark(state: SweepState, lines: list[Line], only: int | None = None) -> PointSet:
+    """Return a ring around the selected mark, if it is on one of the lines."""
+    ring = PointSet(name="chosen", meaning="selection", size=12, filled=False, z=9)
     line = next((line for line in lines if line.name == row_line(state.row) and only in (None, state.row)), None)
-    if line is None or state.chosen_index is None or state.chosen_index >= len(line.x):
-        return NOTHING, NOTHING
-    return line.x[state.chosen_index :][:1], line.y[state.chosen_index :][:1]
+    if line is None or state.chosen_index is None:
+        return ring
+    here = slice(state.chosen_index, state.chosen_index + 1)
+    return dataclasses.replace(ring, x=line.x[here], y=line.y[here])
 
 
 def spread_columns(measure: str) -> list[Column]:
@@ -127,7 +129,6 @@ def setting_picture(state: SweepState, measure: str, only: int | None = None) ->
         marks.append(points)
         lines.append(line)
     own = state.own if measure == "kl" and only is None else OwnRun()
-    ring = chosen_mark(state, lines, only)
     below = any((line.y < 0).any() for line in lines)  # the reward of a real run may exceed the axis
     low = None if below else 0
     return LinePicture(
@@ -140,7 +141,7 @@ def setting_picture(state: SweepState, measure: str, only: int | None = None) ->
         points=(
             PointSet(name="own", meaning="policy", size=2.5, x=over.at(own.values), y=own.kl, z=7),
             PointSet(name="now", meaning="policy", size=7, x=over.at(own.values_now), y=own.kl_now),
-            PointSet(name="chosen", meaning="selection", size=12, filled=False, x=ring[0], y=ring[1], z=9),
+            chosen_mark(state, lines, only),
             *marks,
         ),
         x_name=lambda x: "" if results is None else over.named(over.values[over.nearest(x)]),
@@ -219,7 +220,6 @@ def frontier_picture(state: SweepState) -> LinePicture:
         return LinePicture(x=Scale(label=titled("kl"), unit=tr("nats"), low=0), y=Scale(label=titled("reward")))
     best, rows = results.optimum(front), range(len(results.sweep.rows))
     lines = [_row_of_frontier(results, row, front=row == front) for row in rows]
-    chosen = chosen_mark(state, lines, None)
     right = np.concatenate([best["kl"], *(results.final("kl", row).high for row in rows)])
     return LinePicture(
         x=Scale(label=titled("kl"), unit=tr("nats"), low=0, high=float(np.nanmax([*right, LEAST])) * 1.05),
@@ -227,7 +227,7 @@ def frontier_picture(state: SweepState) -> LinePicture:
         lines=(*lines, theory_line(best["kl"], best["reward"])),
         subject=results,
         tags=_frontier_tags(state, results, lines[front]),
-        points=(PointSet(name="chosen", meaning="selection", size=12, filled=False, x=chosen[0], y=chosen[1], z=9),),
+        points=(chosen_mark(state, lines),),
         make_reading=lambda x: _frontier_reading(state, results),
         make_table=lambda: _frontier_table(results),
     )

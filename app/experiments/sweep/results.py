@@ -1,17 +1,25 @@
-"""Results of a sweep: final values, curves over training, the median seed, and the theoretical end points."""
+"""Results of a sweep: final values, curves over training, the theoretical end points, and sentences about them."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from app.experiments.controller import ExperimentResults
-from app.experiments.sweep.plan import BETA, Sweep
+from app.experiments.sweep.plan import BETA, Sweep, name
+from app.plotting.numbers import shown
+from grpo_core.claims.claim import sentence
+from grpo_core.claims.sweep import Between
+from grpo_core.config import described_at
 from grpo_core.errors import SettingsError
 from grpo_core.experiments.ensemble import Ensemble, band
-from grpo_core.experiments.sweep import has_optimum, resting_beta, tilt_measures
-from grpo_core.text import plural, tr
+from grpo_core.experiments.outcome import of_sweep, swept
+from grpo_core.experiments.sweep import has_optimum, resting_beta, tilt_measures, why_no_optimum
+from grpo_core.text import as_sentence, plural, tr
 
 KNOWN: dict[str, Any] = {
     "objective.surrogate": "log_prob",
@@ -79,6 +87,24 @@ class SweepResults(ExperimentResults):
             "Incomplete: {count} of {wanted} place.", "Incomplete: {count} of {wanted} places.", self.wanted
         ).format(count=self.count, wanted=self.wanted)
 
+    @cached_property
+    def _stated(self) -> str:
+        """The claims about the sweep, of which there are none for fewer than two positions."""
+        sweep = self.sweep
+        if self.count < 2:
+            return ""
+        if sweep.base.is_language:
+            last = np.concatenate([self.final("kl", row).middle for row in range(len(sweep.rows))])
+            between = sentence(Between(least=float(last.min()), most=float(last.max())))
+            return " ".join((between, tr("These are too few seeds to call a value better than another.")))
+        names = {key: _place(sweep, *key) for key in self.done}
+        data = swept(
+            {names[key]: runs for key, runs in self.done.items()},
+            [[names[place, row] for place in range(len(sweep.over.values))] for row in range(len(sweep.rows))],
+        )
+        told = of_sweep(data, in_order=sweep.over.numeric, smoothness=sweep.over.path != BETA)
+        return " ".join(sentence(*claims) for claims in told)
+
     def final(self, measure: str, row: int = 0) -> Spread:
         """Return the spread of a measure after the last update, at every position."""
         key = (measure, row, self.count)
@@ -118,6 +144,17 @@ class SweepResults(ExperimentResults):
         return any(len(self.optimum(row)["place"]) for row in range(len(self.sweep.rows)))
 
 
+def _place(sweep: Sweep, place: int, row: int) -> str:
+    if sweep.across is None:
+        return sweep.over.named(sweep.over.values[place])
+    return tr("{symbol} {value} and {across} {value2}").format(
+        symbol=sweep.over.symbol,
+        value=name(sweep.over.values[place]),
+        across=sweep.across.symbol,
+        value2=name(sweep.rows[row]),
+    )
+
+
 def row_line(row: int) -> str:
     """Return the name of the line for a row, which is one value of the second setting."""
     return f"row {row}"
@@ -138,3 +175,112 @@ def titled(measure: str) -> str:
 def course(runs: Ensemble, measure: str) -> Spread:
     """Return the spread of a measure after each update, (U + 1,), beginning with update 0."""
     return spread_of(runs.counted(measure), measure)
+
+
+FOLDER = tr("A sweep trains the built-in model only. For a model from a folder, queue real runs.")
+
+
+def at_hand(runs: Ensemble | None, sweep: Sweep, value: object) -> str:
+    """Return text about the KL and the reward that the runs at the selected position reach."""
+    if runs is None:
+        return tr("{symbol} {value} is being computed.").format(symbol=sweep.over.symbol, value=name(value))
+    kl, reward = (tuple(float(limit[-1]) for limit in course(runs, measure)) for measure in ("kl", "reward"))
+    if not (math.isfinite(kl[0]) and math.isfinite(reward[0])):
+        return as_sentence(f"{sweep.over.named(value)}: {DIVERGED}")
+    come = len(runs.measures["kl"]) - 1
+    pattern = (
+        plural(
+            "{symbol} {value} after {come:,} of {updates:,} update: KL {kl} ({kl2}–{kl3}), mean reward {reward}.",
+            "{symbol} {value} after {come:,} of {updates:,} updates: KL {kl} ({kl2}–{kl3}), mean reward {reward}.",
+            sweep.updates,
+        )
+        if come < sweep.updates
+        else tr("{symbol} {value}: KL {kl} ({kl2}–{kl3}), mean reward {reward}.")
+    )
+    text = pattern.format(
+        symbol=sweep.over.symbol,
+        value=name(value),
+        come=come,
+        updates=sweep.updates,
+        kl=shown(kl[0]),
+        kl2=shown(kl[1]),
+        kl3=shown(kl[2]),
+        reward=shown(reward[0]),
+    )
+    if runs.diverged.any():
+        diverged, of = int(runs.diverged.sum()), len(runs.seeds)
+        lost = plural(
+            "{diverged} of {of} run diverged; its KL counts as infinite, its reward as the lowest possible.",
+            "{diverged} of {of} runs diverged; their KL counts as infinite, their reward as the lowest possible.",
+            of,
+        )
+        text = f"{text} {lost.format(diverged=diverged, of=of)}"
+    if has_optimum(runs.settings):
+        best = tilt_measures(runs.settings, resting_beta(runs.settings))
+        optimum = plural(
+            "Exact optimum: KL {best}, reward {best2}; after {updates:,} update the median KL is {gap} nats from it.",
+            "Exact optimum: KL {best}, reward {best2}; after {updates:,} updates the median KL is {gap} nats from it.",
+            come,
+        )
+        optimum = optimum.format(
+            best=shown(best["kl"]), best2=shown(best["reward"]), updates=come, gap=shown(abs(kl[0] - best["kl"]))
+        )
+        text = f"{text}\n{optimum}"
+    return text
+
+
+def of_theory(results: SweepResults, row: int) -> str:
+    """Return a message that says why no optimum is drawn, or an empty string if one is drawn."""
+    if len(results.optimum(row)["place"]):
+        return ""
+    sweep = results.sweep
+    return why_no_optimum(sweep.at(sweep.over.values[-1], row)) if sweep.over.path == BETA else ""
+
+
+def of_change(sweep: Sweep, wanted: Sweep) -> str:
+    """Return a message that says what the user has changed since a sweep was computed."""
+    if replace(sweep, base=wanted.base) != wanted:
+        return tr("Another sweep is chosen; press Sweep.")
+    paths = list(sweep.base.differences(wanted.base))
+    if "task" in paths:
+        return tr("Computed with another kind of task; press Sweep.")
+    settings = ", ".join(tr("“{title}”").format(title=described_at(path).title) for path in paths[:3])
+    if len(paths) > 3:
+        return plural(
+            "Computed before a change of {settings} and {count} more setting; press Sweep.",
+            "Computed before a change of {settings} and {count} more settings; press Sweep.",
+            len(paths) - 3,
+        ).format(settings=settings, count=len(paths) - 3)
+    return tr("Computed before a change of {settings}; press Sweep.").format(settings=settings)
+
+
+def summary(results: SweepResults, *, known: bool) -> str:
+    """Return a summary of the sweep in a few sentences, for screen readers."""
+    sweep = results.sweep
+    kl, reward = results.final("kl"), results.final("reward")
+    there = [place for place in range(len(sweep.over.values)) if kl.middle[place] == kl.middle[place]]
+    if not there:
+        return tr("No place of the sweep has been computed yet.")
+    pattern = (
+        plural(
+            "REINFORCE with exact KL, after {updates:,} updates, median KL and mean reward of {seeds} seed.",
+            "REINFORCE with exact KL, after {updates:,} updates, median KL and mean reward of {seeds} seeds.",
+            sweep.seeds,
+        )
+        if known
+        else plural(
+            "After {updates:,} updates, median KL and mean reward of {seeds} seed.",
+            "After {updates:,} updates, median KL and mean reward of {seeds} seeds.",
+            sweep.seeds,
+        )
+    )
+    ends = [
+        tr("At {symbol} {value} KL is {kl} nats and reward {reward}.").format(
+            symbol=sweep.over.symbol,
+            value=name(sweep.over.values[place]),
+            kl=shown(float(kl.middle[place])),
+            reward=shown(float(reward.middle[place])),
+        )
+        for place in sorted({there[0], there[-1]})
+    ]
+    return " ".join((pattern.format(updates=sweep.updates, seeds=sweep.seeds), *ends))

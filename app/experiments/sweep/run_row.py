@@ -7,10 +7,10 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from app.boxes import across
-from app.experiments.sweep.choices import apply_style
+from app.experiments.sweep.choices import set_fonts
 from app.theme.labels import allow, plain_tip
 from app.theme.painted_text import SourcedLabel
-from app.theme.tokens import Theme
+from app.theme.styled import Styled
 from app.widgets.calm import choice_box, push_button
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.text import tr
@@ -26,8 +26,10 @@ NARROW = 700
 """Minimum panel width at 100 % scale for the long labels."""
 
 
-class SweepRunRow(QWidget):
+class SweepRunRow(Styled, QWidget):
     """A message, and the buttons that apply to the selected position."""
+
+    factor = 0.0  # so that the first look is adopted as well
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,18 +52,15 @@ class SweepRunRow(QWidget):
         )
         self.open = push_button(tr("Open this run"), tip)
         self._runs: Ensemble | None = None
-        self._look: tuple[Theme, float] | None = None
         row = across((self.says, 1), on=self, margins=(12, 0, 8, 4), spacing=8)
         for widget in (self.known, self.back, self.now, self.queue, self.seed, self.open):
             row.addWidget(widget)
             widget.hide()  # the first sweep determines which buttons apply
 
-    def set_look(self, theme: Theme, scale: float) -> None:
-        if (theme, scale) != self._look:
-            self._look = theme, scale
-            apply_style(self, theme.font("small", scale))
-            # nothing moves when the text changes
-            self.says.setFixedHeight(2 * self.says.fontMetrics().lineSpacing() + 2)
+    def _apply_style(self) -> None:
+        set_fonts(self, self.theme.font("small", self.factor))
+        # nothing moves when the text changes
+        self.says.setFixedHeight(2 * self.says.fontMetrics().lineSpacing() + 2)
 
     @property
     def place(self) -> int:
@@ -124,7 +123,7 @@ class SweepRunRow(QWidget):
 
     @property
     def _narrow(self) -> bool:
-        return self.width() < NARROW * (self._look[1] if self._look else 1.0)
+        return self.width() < NARROW * self.factor
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -13,8 +13,10 @@ from PySide6.QtCore import Qt
 
 from app.experiments.sweep.plan import Swept, grid_of, is_number
 from app.plotting.line_data import NOTHING, Line, PointSet, Tag
+from app.plotting.numbers import shown
 from app.plotting.pyramid import Pyramid
 from app.workspace.run_handle import RunHandle
+from app.workspace.view import View
 from grpo_core.config import Settings
 from grpo_core.text import plural, tr
 
@@ -61,6 +63,17 @@ def own_run(run: RunHandle, cursor: int, path: str | None) -> OwnRun:
     )
 
 
+def of_run(view: View) -> str:
+    """Return text that says where the current run is in the chart."""
+    here = view.cursor.step
+    if not here:
+        return tr("At update 0 the policy is the reference: their KL is 0.")
+    kl, beta = shown(float(view.run.series["kl"].values[here - 1])), view.step.objective.beta
+    return tr("Update {here} of this run had β {beta:g}: the policy was then {kl} nats from the reference.").format(
+        here=here, beta=beta, kl=kl
+    )
+
+
 def drawn_of(head: int) -> np.ndarray:
     """Return every k-th update of a run of ``head`` updates, for drawing.
 
@@ -101,7 +114,6 @@ class RealRun:
     """
 
     settings: Settings
-    updates: int
     kl: float
     reward: float
 

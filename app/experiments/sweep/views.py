@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt, Signal, Slot
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.boxes import across, down
+from app.boxes import across
 from app.experiments.sweep.chart import SweepChart
 from app.experiments.sweep.pictures import (
     SweepState,
@@ -33,7 +33,7 @@ from app.experiments.sweep.results import DIVERGED, TITLES, UNITS, SweepResults
 from app.plotting.line_data import LinePicture
 from app.plotting.numbers import hover, plain, shown
 from app.plotting.twin_stack import TwinStack
-from app.theme.labels import Label, plain_tip
+from app.theme.labels import plain_tip
 from app.theme.tokens import LIGHT, Theme
 from grpo_core.text import listed, tr
 
@@ -61,12 +61,10 @@ class HeatTable(QTableWidget):
 
     Signals:
         picked: emitted with the position and row of the cell to which the user moved.
-        activated_place: emitted when a cell is activated by Return or a double click.
         explain_wanted: emitted when the E key is pressed.
     """
 
     picked = Signal(float, int)
-    activated_place = Signal(float)
     explain_wanted = Signal()
 
     def __init__(self) -> None:
@@ -85,8 +83,7 @@ class HeatTable(QTableWidget):
             header.setHighlightSections(False)
             header.setSectionsClickable(False)
         self.setItemDelegate(_Tinted(self))
-        self.selectionModel().currentChanged.connect(self._on_current)
-        self.doubleClicked.connect(self._on_double)
+        self.currentCellChanged.connect(self._on_current)
 
     def show_results(self, results: SweepResults | None, measure: str, theme: Theme, scale: float) -> None:
         """Show the final median or mean of ``measure`` at every point of a sweep. None clears the table."""
@@ -131,10 +128,8 @@ class HeatTable(QTableWidget):
         """Mark the cell at the selected position and row without emitting a signal."""
         index = self.model().index(row, round(x))
         if index.isValid() and index != self.currentIndex():
-            blocked = self.selectionModel().blockSignals(True)
-            self.setCurrentIndex(index)
-            self.selectionModel().blockSignals(blocked)
-            self.viewport().update()
+            with QSignalBlocker(self):
+                self.setCurrentIndex(index)
 
     def explain_current(self) -> None:
         """Request an explanation, as the E key does. Return or a double click opens a run instead."""
@@ -144,7 +139,7 @@ class HeatTable(QTableWidget):
         if event.matches(QKeySequence.StandardKey.Copy):
             QGuiApplication.clipboard().setText(self.tsv())
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
-            self.activated_place.emit(float(self.currentIndex().column()))
+            self.doubleClicked.emit(self.currentIndex())  # it opens the run as well
         else:
             super().keyPressEvent(event)
 
@@ -158,14 +153,10 @@ class HeatTable(QTableWidget):
         lines += ["\t".join([name, *map(plain, own)]) for name, own in zip(rows, self.values.tolist(), strict=True)]
         return "\n".join(lines) + "\n"
 
-    @Slot(QModelIndex, QModelIndex)
-    def _on_current(self, current: QModelIndex, before: QModelIndex) -> None:
-        if current.isValid():
-            self.picked.emit(float(current.column()), current.row())
-
-    @Slot(QModelIndex)
-    def _on_double(self, index: QModelIndex) -> None:
-        self.activated_place.emit(float(index.column()))
+    @Slot(int, int)
+    def _on_current(self, row: int, column: int) -> None:
+        if row >= 0:
+            self.picked.emit(float(column), row)
 
 
 FINAL, TRAINING, FRONTIER, SIDE, HEAT = "final", "training", "frontier", "side", "heat"
@@ -208,8 +199,6 @@ class SweepViews(QWidget):
         self.training = SweepChart(tr("KL over training"), "updates")
         self.heat = HeatTable()
         self.multiples: list[SweepChart] = []
-        self._titles: list[Label] = []
-        self._boxes: list[QWidget] = []
         self.twins: dict[SweepChart, TwinStack] = {}
         self.view, self.measure, self.tables = FINAL, "kl", False
         self._narrow = False
@@ -220,7 +209,7 @@ class SweepViews(QWidget):
         self._row.addWidget(self.heat, 2)
         self._row.addWidget(self._twin(self.training), 1)
         self.heat.picked.connect(self.picked)
-        self.heat.activated_place.connect(self.open_wanted)
+        self.heat.doubleClicked.connect(self.open_wanted)
         self.heat.explain_wanted.connect(self.explain_wanted)
 
     def _twin(self, chart: SweepChart) -> TwinStack:
@@ -245,8 +234,8 @@ class SweepViews(QWidget):
         ):
             self.twins[chart].setVisible(there)
         self.heat.setVisible(view == HEAT)
-        for number, box in enumerate(self._boxes):
-            box.setVisible(view == SIDE and number < self._side_by_side)
+        for number, chart in enumerate(self.multiples):
+            self.twins[chart].setVisible(view == SIDE and number < self._side_by_side)
         if tables != self.tables:
             self.tables = tables
             for twin in self.twins.values():
@@ -257,10 +246,10 @@ class SweepViews(QWidget):
     def draw(self, state: SweepState, title: str, theme: Theme, scale: float) -> None:
         """Draw ``state`` in the front view. ``title`` names the swept setting."""
         self._narrow = self.width() < NARROW * scale
-        self.choose(self.view, self.measure, tables=self.tables)
         results = state.results
         if self.view == SIDE:
             self._prepare_multiples(len(results.sweep.rows[:MULTIPLES]) if results is not None else 0)
+        self.choose(self.view, self.measure, tables=self.tables)
         for twin in self.twins.values():
             twin.set_look(theme, scale)
         self.hold(state.x, state.row)
@@ -292,8 +281,8 @@ class SweepViews(QWidget):
         top = max(picture.extent()[1] for picture in pictures)
         for row, (chart, picture) in enumerate(zip(self.multiples, pictures, strict=False)):
             value = name(state.results.sweep.rows[row])
-            self._titles[row].setText(value)
-            self._titles[row].setContentsMargins(round(12 * scale), 0, 0, 0)
+            self.twins[chart].title.setText(value)
+            self.twins[chart].title.setContentsMargins(round(12 * scale), 0, 0, 0)
             one_scale = dataclasses.replace(picture, span=(0.0, top))  # so that they can be compared
             words = tr("{against}, {value}").format(against=_against(self.measure, title), value=value)
             self._show(chart, state, one_scale, words)
@@ -314,18 +303,13 @@ class SweepViews(QWidget):
         """Create further charts to show side by side, up to ``count``, one for each row."""
         self._side_by_side = count
         while len(self.multiples) < count:
-            chart, label, box = SweepChart(_against("kl", ""), "grid"), Label(name="section"), QWidget()
-            column = down(label, on=box, margins=0, spacing=0)
+            chart = SweepChart(_against("kl", ""), "grid")
             twin = self._twin(chart)
-            column.addWidget(twin, 1)
+            twin.title.show()
             if self.tables:
                 twin.toggle()
             self.multiples.append(chart)
-            self._titles.append(label)
-            self._boxes.append(box)
-            self._row.insertWidget(self._row.count() - 1, box, 1)
-        for number, box in enumerate(self._boxes):
-            box.setVisible(number < count)
+            self._row.insertWidget(self._row.count() - 1, twin, 1)
 
     def hold(self, x: float, row: int) -> None:
         """Set the position and row from which the next key press continues. They are drawn with the next frame."""

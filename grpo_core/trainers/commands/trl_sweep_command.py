@@ -11,7 +11,7 @@ import numpy as np
 from grpo_core.commands.command_line import Instead
 from grpo_core.commands.experiment_commands import queue_of, write_curves
 from grpo_core.config import folder_settings
-from grpo_core.queue.queue_plan import read
+from grpo_core.queue.queue import read
 from grpo_core.trainers.trl_sweep import ARRAY, ONE_BY_ONE, Opened, collected, last_known, write
 
 SHOWN = ("reward_mean", "kl_estimate", "loss")

@@ -238,8 +238,10 @@ def test_times_and_shares_are_short() -> None:
         "60 min",
         "1 h 40 min",
     ]
-    statuses = [runs.RunStatus(done=done) for done in (34, 9)]
-    made = rows(replace(SHORT, updates=60), statuses, None, lambda place: None, asleep=True, elsewhere=False)
+    background = BackgroundQueue(Jobs())
+    background.queue = replace(SHORT, updates=60)
+    background.statuses = [runs.RunStatus(done=done) for done in (34, 9)]
+    made = rows(background)
     place = next(n for n, column in enumerate(columns(SHORT)) if column.key == "updates")
     shares = [row[place] for row in made]
     assert sorted(shares, key=float) == ["9 / 60", "34 / 60"]  # type: ignore[arg-type]

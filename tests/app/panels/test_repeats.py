@@ -43,7 +43,7 @@ def test_where_no_action_is_the_best_none_is_called_wrong() -> None:
 def test_the_median_and_the_mean_count_a_repeat_that_diverged() -> None:
     results = repeats(Settings(), 40)
     before = results.sentence(None)
-    results._rows["reward_mean"][-1, 3] = np.nan
+    results.series["reward_mean"][-1, 3] = np.nan
     after = results.sentence(None)
     assert "1 of 16 diverged and count as the lowest." in after and "diverged" not in before
     assert "range 0.000 to" in after

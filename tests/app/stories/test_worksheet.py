@@ -7,7 +7,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QTabBar, QWidget
 
-from app.experiments.sweep.sweep_words import headline
 from grpo_core.claims.sweep import falls
 from grpo_core.config.settings import flat
 from tests.app.conftest import Driver
@@ -84,5 +83,5 @@ def test_group_sizes_are_compared_in_three_actions_and_the_smoothest_is_named(dr
     lost = {name: falls(results.done[place, 0].measures["reward"]).mean() for place, name in enumerate(values)}
     assert lost[32] < lost[16] < lost[4], "larger groups see through the noise"
     smoothest = min(lost, key=lambda size: lost[size])
-    assert f"The smoothest is G {smoothest} " in headline(results)
-    assert headline(results) in texts_of(driver.program.window)
+    assert f"The smoothest is G {smoothest} " in results.headline
+    assert results.headline in texts_of(driver.program.window)

@@ -18,7 +18,7 @@ from grpo_core.claims.repeats import Batches, LastReward, Later, OnWrong, Passed
 from grpo_core.claims.sweep import Between, Highest, Lowest, Moves, Smoothest, StillClimbing, Swept
 from grpo_core.config import PRESETS, BanditTask, Settings
 from grpo_core.experiments.ensemble import Ensemble, ensembles
-from grpo_core.experiments.outcome import details, of_batches, of_repeats, of_sweep, outcome, speed, swept, trained
+from grpo_core.experiments.outcome import details, found, of_sweep, outcome, swept, trained
 from grpo_core.experiments.race import LOCAL_PEAK, race, spoken
 from grpo_core.experiments.repeats import repeated
 
@@ -68,7 +68,7 @@ def said(chance: np.random.Generator) -> Iterator[Said]:
         fairness = str(chance.choice(["updates", "samples", "step_length"]))
         lanes = dict(race(settings, names, seeds=range(seeds), updates=updates, fairness=fairness))
         data = trained({spoken(name): runs for name, runs in _shaken(lanes, chance).items()})
-        yield data, (*outcome(data), *speed(data), *details(data))
+        yield data, (*outcome(data), *found(data, Sooner), *details(data))
         data = _swept(settings, seeds, updates, chance)
         in_order = bool(chance.random() < 0.6)
         told = of_sweep(data, in_order=in_order, smoothness=True)
@@ -101,7 +101,7 @@ def _repeats(settings: Settings, seeds: int, updates: int, chance: np.random.Gen
         rewards=task(settings.bandit).action_rewards,
         own=int(chance.integers(1, updates + 1)),
     )
-    return data, of_repeats(data)
+    return data, found(data, Passed, Later, OnWrong, LastReward)
 
 
 def _batches(settings: Settings, seeds: int, updates: int, chance: np.random.Generator) -> Said:
@@ -119,7 +119,7 @@ def _batches(settings: Settings, seeds: int, updates: int, chance: np.random.Gen
             best_prob=best,
         )
     data = Batches(repeated=batches, actions=task(settings.bandit).vocabulary)
-    return data, of_batches(data)
+    return data, found(data, Reached)
 
 
 def _shaken(runs: dict[str, Ensemble], chance: np.random.Generator) -> dict[str, Ensemble]:

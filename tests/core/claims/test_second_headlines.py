@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grpo_core.claims.comparison import Trained
+from grpo_core.claims.comparison import Sooner, Trained
 from grpo_core.claims.sweep import Moves
-from grpo_core.experiments.outcome import outcome, speed
+from grpo_core.experiments.outcome import found, outcome
 from tests.core.claims.drawn import said
 from tests.core.claims.second_headlines import SAID, read
 
@@ -34,7 +34,7 @@ def headline(ends: dict[str, list[float]], ways: dict[str, list[float]] | None =
     """Return what is said of runs that rise to these ends, and their arrays. ``ways`` gives their middle instead."""
     courses = {name: np.array([[0.1] * len(end), (ways or ends)[name], end]) for name, end in ends.items()}
     data = Trained(courses=courses, stuck={name: np.zeros(len(own), bool) for name, own in ends.items()}, floor=0.0)
-    return "; ".join(claim.words() for claim in (*outcome(data), *speed(data))), data
+    return "; ".join(claim.words() for claim in (*outcome(data), *found(data, Sooner))), data
 
 
 @pytest.mark.parametrize(

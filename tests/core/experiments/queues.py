@@ -8,6 +8,7 @@ from pathlib import Path
 from grpo_core.errors import Cancelled
 from grpo_core.progress import unpolled
 from grpo_core.queue import queue as runs
+from grpo_core.queue.training import training
 
 
 def work(
@@ -20,7 +21,7 @@ def work(
     finished.
     """
     try:
-        for report in runs.training(folder, poll):
+        for report in training(folder, poll):
             if report[-1] is not None:
                 progress(report)
     except Cancelled:

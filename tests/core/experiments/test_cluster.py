@@ -32,6 +32,7 @@ from grpo_core.jobs.cluster_calls import apart, opened, sealed, versions
 from grpo_core.jobs.cluster_client import PAUSE
 from grpo_core.progress import unpolled
 from grpo_core.queue import queue
+from grpo_core.queue.training import training
 from tests.core.experiments import lying_worker
 from tests.core.experiments.queues import work
 
@@ -254,7 +255,7 @@ def test_a_run_s_file_stays_as_it_was_if_another_one_comes_back(
     found, lie, _ = liar
     lie.write_text(name, encoding="utf-8")
     runs = small_queue(tmp_path)
-    next(update for update in queue.training(tmp_path, unpolled) if update[-1] is not None)
+    next(update for update in training(tmp_path, unpolled) if update[-1] is not None)
     before = (tmp_path / runs.runs[0].file).read_bytes()
     with pytest.raises(GrpoError) as error:
         [*found.queue(str(tmp_path), poll=unpolled)]

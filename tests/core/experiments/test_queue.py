@@ -27,7 +27,7 @@ from grpo_core.lm.interface import NUMPY, TORCH
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.metrics import METRICS, metrics
 from grpo_core.queue import queue as runs
-from grpo_core.queue.queue_plan import MANIFEST, MOST_RUNS
+from grpo_core.queue.queue import MANIFEST, MOST_RUNS
 from grpo_core.runs.run_file import RunReader, RunWriter
 from tests.core.experiments.queues import work
 from tests.polls import cancelled_at

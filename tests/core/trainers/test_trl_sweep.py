@@ -17,7 +17,7 @@ import pytest
 from grpo_core.commands.cli import main
 from grpo_core.errors import RunFileError, SettingsError
 from grpo_core.foreign.recording import Source
-from grpo_core.queue.queue_plan import Queue, planned
+from grpo_core.queue.queue import Queue, planned
 from grpo_core.traces.recorders import RECORDER
 from grpo_core.trainers.hf.trl_script import config
 from grpo_core.trainers.importers import open_source

@@ -30,7 +30,7 @@ from grpo_core.foreign.readers import Readers
 from grpo_core.lm.engines import numpy_policy
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.metrics import metrics
-from grpo_core.queue.queue_plan import Queue, begin, planned
+from grpo_core.queue.queue import Queue, begin, planned
 from grpo_core.trainers.importers import open_source
 from grpo_core.trainers.recorded_series import numbers
 from grpo_core.trainers.trl_sweep import TRACES, trace_of
@@ -219,7 +219,7 @@ def test_estimators_are_real_sweeps_side_by_side(driver: Driver, panel: KlOverBe
     panel.choices.estimators.click()
     rest(driver, panel)
     assert panel.choices.view_wanted == FINAL
-    assert panel.controller.sweep is not None and panel.controller.sweep.across is None
+    assert panel.controller.results is not None and panel.controller.results.sweep.across is None
 
 
 def test_two_settings_make_a_table_of_numbers(driver: Driver, panel: KlOverBetaPanel) -> None:
@@ -264,24 +264,24 @@ def test_a_sweep_of_other_settings_is_dimmed_until_it_is_swept_again(driver: Dri
     rest(driver, panel)
     driver.settle()
     assert panel.views.kl.frame.opacity() == 1
-    assert panel.controller.sweep is not None and panel.controller.sweep.base.optimizer.learning_rate == 0.1
+    assert panel.controller.results is not None and panel.controller.results.sweep.base.optimizer.learning_rate == 0.1
 
 
 def test_typed_values_are_sorted_and_kept_once_and_what_cannot_be_is_refused_in_a_sentence(
     driver: Driver, panel: KlOverBetaPanel
 ) -> None:
     panel.choices.setup.click()
-    before = panel.controller.sweep
+    before = panel.controller.results
     for text, said in (("", "at least one"), ("0, -1", "objective.beta"), ("0, nan", "objective.beta"), ("a", "beta")):
         panel.choices.over_values.setText(text)
         panel.choices.over_values.editingFinished.emit()
         driver.settle()
         assert said in panel.run.says.text(), text
-        assert panel.controller.sweep is before and not panel.controller.busy
+        assert panel.controller.results is before and not panel.controller.busy
     panel.choices.over_values.setText("1, 0.2; 0.2 0")
     panel.choices.over_values.editingFinished.emit()
     rest(driver, panel)
-    assert panel.controller.sweep is not None and panel.controller.sweep.over.values == (0.0, 0.2, 1.0)
+    assert panel.controller.results is not None and panel.controller.results.sweep.over.values == (0.0, 0.2, 1.0)
 
 
 def test_the_command_sweeps_and_a_chain_of_decisions_is_refused_in_a_sentence(

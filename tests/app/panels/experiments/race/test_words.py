@@ -7,9 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from app.experiments.race import race_words as words
+from app.experiments.race import results as words
 from app.experiments.race.plan import RacePlan, base_of
-from app.experiments.race.race_words import headline
 from app.experiments.race.results import RaceResults
 from app.jobs.jobs import Jobs
 from grpo_core.claims.claim import sentence
@@ -23,7 +22,7 @@ from tests.app.panels.experiments.race.hands import ALIKE, BASELINE, GRPO, raced
 
 def higher(results: RaceResults) -> str:
     """Return what the headline says about who ends higher."""
-    return headline(results).partition("Which ends higher? ")[2]
+    return results.headline.partition("Which ends higher? ")[2]
 
 
 def test_who_coincides_is_read_from_the_runs() -> None:
@@ -38,8 +37,9 @@ def test_who_coincides_is_read_from_the_runs() -> None:
 def test_the_headline_says_who_leads_by_how_much_within_what_limits_and_from_when() -> None:
     results = raced(Settings(), names=("REINFORCE", GRPO), seeds=16, updates=60)
     (first, best), (second, last) = results.ranked()
+    assert results.headline is results.headline  # composed once, because it takes longer than a frame
     courses = {name: runs.measures["reward"].mean(axis=-1) for name, runs in results.lanes.items()}
-    faster, told = headline(results).splitlines()
+    faster, told = results.headline.splitlines()
     line, sooner, earlier = re.search(r"is past (\S+) after (\d+) updates, (\d+) \[", faster).groups()  # type: ignore[union-attr]
     past = {name: runs.measures["reward"] > float(line) for name, runs in results.lanes.items()}
     firsts = {name: np.where(there.any(axis=0), there.argmax(axis=0), np.inf) for name, there in past.items()}
@@ -51,7 +51,7 @@ def test_the_headline_says_who_leads_by_how_much_within_what_limits_and_from_whe
     since = int(re.search(r"update (\d+)", told)[1])  # type: ignore[index]
     assert (courses[first][since:] > courses[second][since:]).all()
     assert since == 0 or courses[first][since - 1] <= courses[second][since - 1]
-    gap = results.behind[spoken(second)]
+    gap = results.trained.behind[spoken(second)]
     assert best - last == pytest.approx(gap.by) and gap.low < gap.by < gap.high
     by, low, high = written(gap.by, gap.low, gap.high)
     assert told.startswith(f"Which ends higher? {spoken(first)} leads {spoken(second)} by {by} [{low}, {high}]")
@@ -61,11 +61,11 @@ def test_the_headline_says_who_leads_by_how_much_within_what_limits_and_from_whe
 def test_who_is_level_is_said_and_who_still_climbs_stands_where_there_is_more_room() -> None:
     equal = raced(fairness="step_length", names=("RLOO", GRPO))
     assert higher(equal).startswith("RLOO and GRPO end level at")
-    assert headline(equal).startswith("Which is faster? Too close to tell: RLOO is past")
+    assert equal.headline.startswith("Which is faster? Too close to tell: RLOO is past")
     four = raced(fairness="step_length", names=("RLOO", GRPO, BASELINE, "Dr. GRPO"))
     assert higher(four).startswith("4 of 4 end level at")
     seeds = len(next(iter(equal.lanes.values())).seeds)
-    assert f"of their {2 * seeds} runs stuck" in headline(equal) and "seeds stuck" not in headline(equal)
+    assert f"of their {2 * seeds} runs stuck" in equal.headline and "seeds stuck" not in equal.headline
     short = raced(Settings(), names=("REINFORCE", GRPO), seeds=16, updates=30)
     means = {name: runs.measures["reward"].mean(axis=-1) for name, runs in short.lanes.items()}
     climbing = {name for name, course in means.items() if course[-1] - course[-4] > 0.01}
@@ -87,10 +87,10 @@ def test_the_command_line_says_what_the_window_says_to_the_digit(capsys: pytest.
         asked = ["race", "--seeds", "16", "--updates", "50", "--set", "objective.beta=0", *options]
         assert main(asked) == 0
         printed = capsys.readouterr().out
-        told = [line.partition("? ")[2] for line in headline(results).splitlines()]
+        told = [line.partition("? ")[2] for line in results.headline.splitlines()]
         assert len(told) == (2 if name == "updates" else 1) and all(line in printed for line in told)
         assert all(f"{line}." in printed for line in sentence(*results.details).rstrip(".").split("; "))
-        for other, gap in results.behind.items():
+        for other, gap in results.trained.behind.items():
             numbers = written(gap.by, gap.low, gap.high)
             assert f"{numbers[0]} [{numbers[1]}, {numbers[2]}]{'  level' if gap.level else ''}   {other}" in printed
 
@@ -98,7 +98,7 @@ def test_the_command_line_says_what_the_window_says_to_the_digit(capsys: pytest.
 def test_with_too_few_seeds_nobody_leads() -> None:
     few = raced(Settings(), names=("REINFORCE", GRPO), seeds=4, updates=60)
     assert higher(few).startswith("Fewer than 8 seeds are too few to tell who leads; highest is GRPO, at 0.")
-    assert headline(few).startswith("Which is faster? Too few seeds to tell; ")
+    assert few.headline.startswith("Which is faster? Too few seeds to tell; ")
 
 
 def test_of_those_that_end_level_the_one_that_was_there_first_is_named() -> None:
@@ -107,7 +107,7 @@ def test_of_those_that_end_level_the_one_that_was_there_first_is_named() -> None
     for name, course in ((GRPO, slow), ("GSPO", quick)):
         results.lanes[name].measures["reward"][:] = course[:, None]
     assert higher(results).startswith("GRPO and GSPO end level at 0.900")
-    assert "GSPO is past 0.820 after 7 updates, 12 [12, 12] earlier than GRPO" in headline(results)
+    assert "GSPO is past 0.820 after 7 updates, 12 [12, 12] earlier than GRPO" in results.headline
 
 
 def test_a_seed_that_diverged_is_counted() -> None:
@@ -115,7 +115,7 @@ def test_a_seed_that_diverged_is_counted() -> None:
     before = dict(results.ranked())[GRPO]
     results.lanes[GRPO].measures["reward"][30:, 3] = np.nan
     assert 0 < before - dict(results.ranked())[GRPO] < 0.1
-    assert "1 diverged" in headline(results)
+    assert "1 diverged" in results.headline
     assert "GRPO (DeepSeekMath) became non-finite" in words.summary(results)
 
 
@@ -124,7 +124,7 @@ def test_a_race_that_is_not_complete_has_no_headline() -> None:
     results = RaceResults(plan)
     for digest in list(plan.digests(Jobs(), unpolled))[:-1]:
         results.take(digest)
-        assert headline(results) == ""
+        assert results.headline == ""
 
 
 def test_the_summary_names_the_best_first_and_what_became_non_finite() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from app.experiments.sweep.plan import BETA, Sweep, Swept
 from app.experiments.sweep.results import SweepResults, spread_of, titled
-from app.experiments.sweep.sweep_words import headline
 from grpo_core.commands.cli import main
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import ensembles
@@ -31,9 +30,9 @@ def test_the_result_names_exactly_the_places_that_still_climb() -> None:
     last = [course[[-2, -1]] for course in courses]
     climbing = [f"β {value:g}" for value, (then, now) in zip(FEW.values, last, strict=True) if now - then > 0.01]
     assert 0 < len(climbing) <= 3
-    assert headline(results).endswith(f"Still climbing after 14 updates: {', '.join(climbing)}.")
-    assert "Still climbing" not in headline(swept(200))
-    assert headline(swept(10)).endswith("Still climbing after 10 updates: 4 of 4 places.")
+    assert results.headline.endswith(f"Still climbing after 14 updates: {', '.join(climbing)}.")
+    assert "Still climbing" not in swept(200).headline
+    assert swept(10).headline.endswith("Still climbing after 10 updates: 4 of 4 places.")
 
 
 def test_a_sweep_that_is_not_complete_states_no_result() -> None:
@@ -41,7 +40,7 @@ def test_a_sweep_that_is_not_complete_states_no_result() -> None:
     part = SweepResults(whole.sweep)
     for key in list(whole.done)[:-1]:
         part.take(whole.done[key])
-        assert headline(part) == ""
+        assert part.headline == ""
 
 
 def test_a_place_where_one_seed_diverged_is_still_the_lowest() -> None:
@@ -50,8 +49,8 @@ def test_a_place_where_one_seed_diverged_is_still_the_lowest() -> None:
     worst.measures["reward"][:] -= 0.2
     for values in worst.measures.values():
         values[20:, 5] = np.nan
-    assert "lowest at β 1 (0." in headline(results)
-    assert "1 of 16 diverged)" in headline(results)
+    assert "lowest at β 1 (0." in results.headline
+    assert "1 of 16 diverged)" in results.headline
     assert np.isfinite(results.final("reward").middle).all() and np.isfinite(results.final("kl").middle).all()
 
 
@@ -61,7 +60,7 @@ def told_of_kl(seeds: int, *rows: float, noise: float = 0.0) -> str:
     for place, value in enumerate(rows):
         apart = noise * np.random.default_rng(place).normal(size=seeds)
         results.done[place, 0].measures["kl"][-1] = value + apart
-    return next(said for said in headline(results).split(". ") if "median KL" in said)
+    return next(said for said in results.headline.split(". ") if "median KL" in said)
 
 
 def test_the_kl_of_a_sweep_is_level_only_if_it_is_the_same_and_its_middle_is_read_too() -> None:
@@ -79,10 +78,11 @@ def test_the_kl_of_a_sweep_is_level_only_if_it_is_the_same_and_its_middle_is_rea
 def test_a_lead_stands_with_its_interval_and_places_that_are_level_have_none() -> None:
     results = swept(200, seeds=16)
     assert re.search(
-        r"Mean reward is highest at β 0 \(0\.\d+\), by 0\.\d+ \[0\.\d+, 0\.\d+\] over β 0\.1;", headline(results)
+        r"Mean reward is highest at β 0 \(0\.\d+\), by 0\.\d+ \[0\.\d+, 0\.\d+\] over β 0\.1;", results.headline
     )
-    results.done[1, 0].measures["reward"][:] = results.done[0, 0].measures["reward"]
-    assert headline(results).startswith("β 0 and β 0.1 end level at 0.")
+    level = swept(200, seeds=16)
+    level.done[1, 0].measures["reward"][:] = level.done[0, 0].measures["reward"]
+    assert level.headline.startswith("β 0 and β 0.1 end level at 0.")
 
 
 def test_the_command_line_says_of_a_sweep_what_the_window_says_to_the_digit(capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,7 +92,7 @@ def test_the_command_line_says_of_a_sweep_what_the_window_says_to_the_digit(caps
         results.take(runs)
     assert main(["sweep", "--over", "objective.beta=0,0.1,0.4,1", "--seeds", "16", "--updates", "30"]) == 0
     printed = capsys.readouterr().out.replace("objective.beta=", "β ").replace("\n", " ")
-    assert headline(results) in printed
+    assert results.headline in printed
 
 
 def test_the_chart_draws_what_the_headline_says() -> None:
