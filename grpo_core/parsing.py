@@ -68,6 +68,11 @@ def from_json(content: str | bytes, *, constant: Callable[[str], object] | None 
         raise ParseError(str(error), misplaced=True) from None
 
 
+def is_number(value: object) -> bool:
+    """Return whether a parsed value is a number and not a switch."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 def object_in(content: object) -> dict[str, Any] | None:
     """Return the object of a JSON text, whose size the caller has limited. None if it is anything else."""
     try:

@@ -191,14 +191,14 @@ def table(kind: str) -> Rows[Any]:
     Raises:
         KeyError: there is no such kind.
     """
-    rows: Rows[Any] = _at(kinds()[kind])
+    rows: Rows[Any] = at(kinds()[kind])
     return rows
 
 
 def checks_of(kind: str) -> Mapping[str, Callable[[str], None]]:
     """Return the checks of a row of this kind, functions of its name, by their names."""
     place = table(kind).checks
-    return _at(place) if place else {}
+    return at(place) if place else {}
 
 
 def _sentence(offer: Offer) -> str:
@@ -218,7 +218,7 @@ def _loaded(offer: Offer) -> tuple[Any, str]:
         why = tr("its name must be a kind, a dot, and words of a to z and 0 to 9 joined by hyphens")
     else:
         try:
-            row = _at(offer.place)
+            row = at(offer.place)
             why = table(offer.kind).fault(row)
         except (Exception, SystemExit) as error:  # a fault in a package must not stop the lab
             why = f"{type(error).__name__}: {error}"
@@ -227,7 +227,8 @@ def _loaded(offer: Offer) -> tuple[Any, str]:
     return row, without_stop(why)
 
 
-def _at(place: str) -> Any:
+def at(place: str) -> Any:
+    """Return the object whose place is given in the form “module:object”."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)
 

@@ -250,9 +250,6 @@ def licences() -> Path:
 def help_commands(targets: CommandTargets) -> list[Command]:
     window, messages = targets.window, targets.window.messages
 
-    def show_about() -> None:
-        messages.post(about(lambda sentence: messages.say(sentence, Severity.INFO)))
-
     return [
         Command(id="shortcut_sheet", text=tr("Keyboard shortcuts"), menu=HELP, run=targets.sheet.open_fresh,
                 shortcuts=("F1",), tip=tr("All keys, searchable.")),
@@ -264,6 +261,7 @@ def help_commands(targets: CommandTargets) -> list[Command]:
         Command(id="references", subject=REST, text=tr("References"), menu=HELP,
                 run=lambda: window.show_panel(REFERENCES),
                 tip=tr("The papers behind what is shown.")),
-        Command(id="about", text=tr("About GRPO Lab"), menu=HELP, run=show_about, divided=True,
+        Command(id="about", text=tr("About GRPO Lab"), menu=HELP, divided=True,
+                run=lambda: messages.post(about(lambda sentence: messages.say(sentence, Severity.INFO))),
                 tip=tr("The version of this build, and its licences.")),
     ]  # fmt: skip # table, one row per line

@@ -59,9 +59,6 @@ class ShortcutSheet(QDialog):
         self.tree.header().resizeSections(QHeaderView.ResizeMode.ResizeToContents)
         self._on_text(self.line.text())
 
-    def shown(self) -> tuple[str, ...]:
-        return tuple(row.text(0) for _, rows in self._groups.values() for row in rows if not row.isHidden())
-
     def _heading(self, name: str) -> QTreeWidgetItem:
         heading = QTreeWidgetItem(self.tree, [name])
         heading.setFlags(Qt.ItemFlag.ItemIsEnabled)

@@ -51,10 +51,6 @@ class BreakpointRow(QWidget):
         self.remove = tool_button("×", name=tr("Remove: {words}").format(words=one.words), tip=tr("Remove"))
         across((self.box, 1), self.place, self.remove, on=self, margins=0, spacing=4)
 
-    def show_on(self, on: bool) -> None:
-        with QSignalBlocker(self.box):
-            self.box.setChecked(on)
-
     def show_place(self, first: int | None) -> None:
         """Show the update at which the condition first became true."""
         text = tr("at {update:,}").format(update=first) if first is not None else "—"
@@ -109,7 +105,8 @@ class BreakpointsPanel(Panel):
         if [one.text for one in listed] != [row.one.text for row in self.rows]:
             self._build_rows()
         for row, one in zip(self.rows, listed, strict=True):
-            row.show_on(one.on)
+            with QSignalBlocker(row.box):
+                row.box.setChecked(one.on)
         if view.run is not self._run:
             self._run = view.run
             self._searches.clear()

@@ -193,10 +193,6 @@ class HistoryChart(Plot):
             if math.isfinite(value)
         ]
 
-    def _longest(self) -> float:
-        ends = [trial.updates for trial in self.trials] + [len(values) for values in self._repeats.values()]
-        return float(min(max(ends, default=0), REACH))
-
     # -- drawing ------------------------------------------------------------------------------------------------------
 
     def has_data(self) -> bool:
@@ -233,7 +229,8 @@ class HistoryChart(Plot):
         return lines
 
     def _refresh_x(self) -> None:
-        self.reach = self._longest()
+        ends = [trial.updates for trial in self.trials] + [len(values) for values in self._repeats.values()]
+        self.reach = float(min(max(ends, default=0), REACH))
         super()._refresh_x()
 
     def _refresh_y(self) -> None:

@@ -109,17 +109,16 @@ class PlacedStrip(QWidget):
 
     @property
     def _group_height(self) -> float:
-        """Height in pixels of the axis of advantages with its marks, two lines of labels and its caption."""
-        return self._piled * self._pitch + AXIS + 3 * self._line
+        """Height in pixels of the axis of advantages with its marks, two lines of labels and its caption.
+
+        At most :data:`PILE` marks are stacked, but those closer than a pixel may stack higher.
+        """
+        piled = min(max(Counter(self._advantages.tolist()).values(), default=1), PILE)
+        return piled * self._pitch + AXIS + 3 * self._line
 
     @property
     def _pitch(self) -> float:
         return 2.6 * DOT * self._scale
-
-    @property
-    def _piled(self) -> int:
-        """Number of marks in the highest stack, at most :data:`PILE`. Marks closer than a pixel may stack higher."""
-        return min(max(Counter(self._advantages.tolist()).values(), default=1), PILE)
 
     def _paint_tokens(self, painter: QPainter, area: QRectF) -> None:
         assert self._answer is not None

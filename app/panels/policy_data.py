@@ -196,7 +196,8 @@ def stage_sentence(picture: PolicyPicture) -> str:
         case Stage.NORMALIZE:
             return normalized_words(draws.normalized)
         case Stage.UPDATE:
-            return _updated(picture, draws)
+            moved, missed = _moved(picture), undrawn(picture, draws)
+            return moved if missed is None else " ".join((moved, missed.words()))
 
 
 def sampled(picture: PolicyPicture, draws: Draws) -> Caption:
@@ -211,11 +212,6 @@ def paid(draws: Draws) -> Caption:
     if draws.unscored:
         return Caption.of("scored_some", scored=count - draws.unscored, count=count, mean=draws.mean)
     return Caption.of("scored", mean=draws.mean)
-
-
-def _updated(picture: PolicyPicture, draws: Draws) -> str:
-    moved, missed = _moved(picture), undrawn(picture, draws)
-    return moved if missed is None else " ".join((moved, missed.words()))
 
 
 def in_fewer_words(picture: PolicyPicture) -> str:

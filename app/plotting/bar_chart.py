@@ -407,12 +407,9 @@ class BarChart(Chart, QWidget):
         if asked is not None or pressed is None or (grip is not None and self.drag == "bar"):
             return
         if (event.position() - pressed).manhattanLength() <= CLICK:
-            self._click(event.position())
-
-    def _click(self, point: QPointF) -> None:
-        place, reachable = self.place_at(point), self.reachable()
-        if place is not None and reachable:  # a click on an empty position selects the nearest bar
-            self.choose(min(reachable, key=lambda n: abs(n - place)))
+            place, reachable = self.place_at(event.position()), self.reachable()
+            if place is not None and reachable:  # a click on an empty position selects the nearest bar
+                self.choose(min(reachable, key=lambda n: abs(n - place)))
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         place = self.place_at(event.position())

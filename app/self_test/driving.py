@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -100,12 +99,3 @@ def turn(milliseconds: int) -> None:
     loop = QEventLoop()
     QTimer.singleShot(milliseconds, loop.quit)
     loop.exec()
-
-
-def own_folder() -> tempfile.TemporaryDirectory[str]:
-    """Return a temporary folder with a space and non-ASCII letters in its name, as in users' folders.
-
-    Raises:
-        OSError: there is no writable folder.
-    """
-    return tempfile.TemporaryDirectory(prefix="GRPO Lab – prüfen π ", ignore_cleanup_errors=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Iterable
 from importlib.util import find_spec
 from itertools import islice
@@ -15,7 +16,7 @@ from app.build import FULL, SLIM, this_build
 from app.display import draw_offscreen
 from app.panel_registry import PANELS
 from app.self_test import drawn
-from app.self_test.driving import Driven, own_folder
+from app.self_test.driving import Driven
 from app.self_test.golden import UPDATES
 from app.self_test.numbers import explained
 from app.self_test.report import CheckFailed, CheckReport
@@ -47,7 +48,8 @@ def check_window(report: CheckReport, out: Path | None) -> None:
     assert isinstance(application, QApplication)
     report.check("fonts, icons and texts are there", drawn.resources)
     try:
-        folder = own_folder()
+        # with a space and non-ASCII letters in its name, as in users' folders
+        folder = tempfile.TemporaryDirectory(prefix="GRPO Lab – prüfen π ", ignore_cleanup_errors=True)
     except OSError as error:
         why = f"no temporary folder can be written ({error.strerror}); set TMPDIR to one that can"
         report.check("the window opens", lambda: _fail(why))

@@ -36,15 +36,6 @@ def teaching_commands(
         if not blank.lift():
             (lessons.player.back if lessons.is_open else player.stage_back)()
 
-    def can_go_on() -> str:
-        return "" if lessons.is_open else targets.when.can_show_stage()
-
-    def can_go_back() -> str:
-        return "" if lessons.is_open else targets.when.not_at_start()
-
-    def can_leave() -> str:
-        return "" if presenter.active else tr("Nobody is presenting.")
-
     def can_export_page() -> str:
         """Check that a lesson is open, or that the update shown can be explained and was trained by this program."""
         return "" if lessons.is_open else targets.when.needs_own_update() or targets.when.not_at_start()
@@ -69,9 +60,11 @@ def teaching_commands(
         row(id="speaker", text=tr("Speaker window"), menu=PRESENTING, checked=speaker.isVisible,
             run=lambda: speaker.setVisible(not speaker.isVisible()), tip=tr("Notes, the next step and a clock.")),
         presenting(id="present.next", text=tr("Next stage"), run=forward, shortcuts=("PgDown", "Right"),
-            blocked=can_go_on, divided=True, tip=tr("The forward button of a remote does this.")),
+            blocked=lambda: "" if lessons.is_open else targets.when.can_show_stage(),
+            divided=True, tip=tr("The forward button of a remote does this.")),
         presenting(id="present.back", text=tr("Previous stage"), run=back, shortcuts=("PgUp", "Left"),
-            blocked=can_go_back, tip=tr("The back button of a remote does this.")),
+            blocked=lambda: "" if lessons.is_open else targets.when.not_at_start(),
+            tip=tr("The back button of a remote does this.")),
         presenting(id="present.step", text=tr("Next update"), run=player.step, shortcuts=("Down",),
             blocked=targets.when.can_step, tip=tr("Show the next update, complete.")),
         presenting(id="present.step_back", text=tr("Previous update"), run=player.step_back, shortcuts=("Up",),
@@ -83,7 +76,8 @@ def teaching_commands(
         presenting(id="present.ring", text=tr("Ring around the pointer"), run=lambda: ring.switch(not ring.on),
             shortcuts=("R",), checked=lambda: ring.on, tip=tr("Show the back row where the pointer is.")),
         presenting(id="present.leave", text=tr("End presenting"), run=presenter.leave, shortcuts=("Esc",),
-            divided=True, blocked=can_leave, tip=tr("Return to the window as it was.")),
+            divided=True, blocked=lambda: "" if presenter.active else tr("Nobody is presenting."),
+            tip=tr("Return to the window as it was.")),
         row(id="lessons", text=tr("All lessons"), menu=LESSONS, run=lessons.show, shortcuts=("Ctrl+L",),
             tip=tr("Answer questions with a prediction, try things out, and see the answers in live numbers.")),
         *_opening(lessons),

@@ -138,7 +138,9 @@ class RecordedRun(RunHandle):
     def _show(self, step: Step | None, why_no_step: str) -> None:
         self.why_no_step = why_no_step
         if step is not None:
-            self._name_tokens(step)
+            most = int(step.tokens.max(initial=-1)) + 1
+            if not self._named and most > len(self.origin.vocabulary):  # no tokenizer: named by number
+                self.origin = dataclasses.replace(self.origin, vocabulary=token_text.numbered(most))
             self.keep(step)
 
     def _recorded(self, read: Callable[[int], T], number: int) -> tuple[T | None, str]:
@@ -221,12 +223,6 @@ class RecordedRun(RunHandle):
 
     def file_with(self, number: int) -> Path:
         raise RunFileError(self.read_only)
-
-    def _name_tokens(self, step: Step) -> None:
-        """Name tokens by their numbers because there is no tokenizer. The list grows as larger numbers appear."""
-        most = int(step.tokens.max(initial=-1)) + 1
-        if not self._named and most > len(self.origin.vocabulary):
-            self.origin = dataclasses.replace(self.origin, vocabulary=token_text.numbered(most))
 
 
 def _stamp(source: Source, number: int) -> tuple[int, ...] | None:

@@ -248,7 +248,7 @@ class SliderScale:
             return round(self.low) + position
         share = position / STEPS
         if self.logarithmic:
-            return _rounded(self.low * (self.high / self.low) ** share)
+            return float(f"{self.low * (self.high / self.low) ** share:.3g}")
         return round(self.low + (self.high - self.low) * share, 3)
 
     def position(self, value: float) -> int:
@@ -259,10 +259,6 @@ class SliderScale:
         if self.logarithmic:
             return round(STEPS * math.log(value / self.low) / math.log(self.high / self.low))
         return round(STEPS * (value - self.low) / (self.high - self.low))
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.3g}")
 
 
 def shown(value: object) -> str:

@@ -83,7 +83,7 @@ class Painting(QObject):
             self._asked.append(watched)
             return True
         if kind in AT_ONCE and not isinstance(watched, QWidget):
-            self._workspace.complete_frame()
+            self._workspace.timer.complete()
             self._drop()  # the buffer may be replaced
         return False
 

@@ -57,7 +57,10 @@ class Prepared:
     @property
     def large(self) -> bool:
         """Whether an update of this size would block the window."""
-        return self.tokens >= LARGE_TOKENS or (self.table is not None and _characters(self.table) >= LARGE_TEXT)
+        if self.tokens >= LARGE_TOKENS or self.table is None:
+            return self.tokens >= LARGE_TOKENS
+        texts = (*self.table.prompts, *self.table.completions)
+        return sum(len(text) for text in texts if text is not None) >= LARGE_TEXT
 
 
 def with_pass(found: Prepared, evaluated: Numbers, passed: int) -> Prepared:
@@ -71,7 +74,3 @@ def with_pass(found: Prepared, evaluated: Numbers, passed: int) -> Prepared:
                 evaluated.release(but=passed)
         evaluated.gradient(passed)
     return replace(found, evaluated=evaluated, reasons={**found.reasons, passed: reasons})
-
-
-def _characters(table: Completions) -> int:
-    return sum(len(text) for texts in (table.prompts, table.completions) for text in texts if text is not None)

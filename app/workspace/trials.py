@@ -17,6 +17,7 @@ from grpo_core.config import Settings
 from grpo_core.config.presets import nearest_preset
 from grpo_core.config.settings import described_at
 from grpo_core.errors import RunFileError
+from grpo_core.parsing import is_number
 from grpo_core.text import listed, tr
 
 MOST = 5
@@ -170,7 +171,7 @@ def differences(settings: Settings, here: Settings) -> tuple[str, ...]:
     If several switches of a preset differ, the preset is named instead.
     """
     paths = [path for path in here.differences(settings) if path != "seed"]
-    switches = [path for path in paths if path.startswith("objective.") and not _is_number(settings.get(path))]
+    switches = [path for path in paths if path.startswith("objective.") and not is_number(settings.get(path))]
     words: list[str] = []
     if len(switches) > 1:
         words.append(nearest_preset(settings)[0])
@@ -191,7 +192,3 @@ def _named(settings: Settings, paths: Sequence[str]) -> list[str]:
         text = f"{value:g}" if isinstance(value, float) else tr("off") if value in (None, False) else str(value)
         named.append(f"{what.symbol or what.title} {text}")
     return named
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -186,7 +186,8 @@ class Workspace(QObject):
         If that update was thinned out, show the next recorded one in the direction of movement.
         """
         head = self.run.head if self.run else 0
-        step = min(max(step, self._first), head)
+        first = 1 if head and self.run is not None and self.run.is_recorded else 0  # before 1 nothing is known of these
+        step = min(max(step, first), head)
         if self.run is not None and self.run.thinned:
             step = self.run.kept(step, forwards=step > self.cursor.step)
         self.following = step == head
@@ -207,14 +208,6 @@ class Workspace(QObject):
         else:
             self.cursor = cursor
             self.request_frame()
-
-    @property
-    def _first(self) -> int:
-        """The first update that can be shown.
-
-        It is 1 for recorded runs, since nothing is known about them before that.
-        """
-        return 1 if self.run is not None and self.run.is_recorded and self.run.head else 0
 
     def follow(self) -> None:
         self.move_to(self.run.head if self.run else 0)
@@ -330,7 +323,7 @@ class Workspace(QObject):
         """Draw what has changed since the last tick, if anything. Another update of a run that goes on is drawn in
         parts.
         """
-        self.complete_frame()
+        self.timer.complete()
         self.pull.emit()
         if self.run is not None and self.frame_due:
             self.frame_due, self._view = False, None
@@ -343,7 +336,7 @@ class Workspace(QObject):
             self.drawing.emit(panels)
             self.add_parts([*panels, self._end_drawing])
             if not self.divided:
-                self.complete_frame()
+                self.timer.complete()
 
     def _end_drawing(self) -> None:
         self.frame.emit()  # receivers can add parts
@@ -363,9 +356,6 @@ class Workspace(QObject):
         finally:
             if self.frame_due:
                 self._view = None
-
-    def complete_frame(self) -> None:
-        self.timer.complete()
 
     def close(self) -> None:
         """Stop the frames, close all files, and end the processes of experiments."""

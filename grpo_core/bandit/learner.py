@@ -150,7 +150,8 @@ def _recorded(settings: Settings, work: Task, done: Update) -> Step:
     rows, prompts, passes = batch.rewards.shape[1], len(work.start), len(done.gradient)
     group, row = _rows(rows, prompts)
     after, logp = policy.log_probs(state.logits, settings.learner.temperature), done.passes.logp
-    norms = [_norm(gradient) for gradient in done.gradient]
+    with np.errstate(all="ignore"):
+        norms = [math.sqrt(np.dot(g, g)) for g in (gradient[0].ravel() for gradient in done.gradient)]
     measurements = {"grad_norm": norms[0]}
     if settings.learner.resample_dead:
         measurements["resampled"] = float(batch.redrawn[0])
@@ -270,9 +271,3 @@ def _losses(step: Step, advantage: np.ndarray) -> np.ndarray:
 def _first(x: np.ndarray) -> np.ndarray:
     """Return the first run's slice of ``x`` (R, ...), contiguous."""
     return np.array(x[0], order="C")
-
-
-def _norm(gradient: np.ndarray) -> float:
-    values = gradient[0].ravel()
-    with np.errstate(all="ignore"):
-        return math.sqrt(np.dot(values, values))

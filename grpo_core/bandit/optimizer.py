@@ -45,10 +45,6 @@ def stepped(optimizer: Optimizer, parameters: Array, gradient: Array, moments: M
     return STEPS[optimizer.kind](optimizer, parameters, gradient, moments)
 
 
-def _plain(optimizer: Optimizer, parameters: Array, gradient: Array, moments: Moments) -> tuple[Array, Moments]:
-    return parameters - optimizer.learning_rate * gradient, moments
-
-
 def _adam(optimizer: Optimizer, parameters: Array, gradient: Array, moments: Moments) -> tuple[Array, Moments]:
     b1, b2, steps = optimizer.adam_beta1, optimizer.adam_beta2, moments.steps + 1
     first = b1 * moments.first + (1 - b1) * gradient
@@ -59,7 +55,7 @@ def _adam(optimizer: Optimizer, parameters: Array, gradient: Array, moments: Mom
 
 
 STEPS: dict[str, Callable[[Optimizer, Array, Array, Moments], tuple[Array, Moments]]] = {
-    "sgd": _plain,
+    "sgd": lambda optimizer, parameters, gradient, moments: (parameters - optimizer.learning_rate * gradient, moments),
     "adam": _adam,
 }
 """Optimizers by name in the settings, as functions that return parameters and state after the step."""

@@ -250,7 +250,9 @@ def _compared(
         visited = places(batch.completions.context, 0, critic.shape)
         values = np.where(mask, gather(critic, visited), 0.0)
         estimate = runs_last(recompute.critic_advantage(batch.rewards, values, mask, learner))
-        critic = _critic_after(critic, estimate, visited, mask, learner.critic_rate)
+        visits = np.maximum(scatter(mask, visited, critic.shape), 1)
+        # towards the λ-return (its value plus the advantage), averaged over a context's visits
+        critic = np.asarray(critic + learner.critic_rate * scatter(estimate, visited, critic.shape) / visits)
         if BASELINES[goal.baseline].from_critic:
             return estimate, values, critic
     grouped = (len(mask), -1, learner.group_size)
@@ -266,11 +268,3 @@ def _compared(
         k1 = np.where(mask, each, 0.0).sum(axis=-1).reshape(grouped)
     advantage = advantages(goal, batch.rewards.reshape(grouped), kl=k1, all_scored=k1 is None)
     return advantage.reshape(batch.rewards.shape), values, critic
-
-
-def _critic_after(
-    critic: np.ndarray, estimate: np.ndarray, where: np.ndarray, mask: np.ndarray, rate: float
-) -> np.ndarray:
-    """Move the critic towards the λ-return (its value plus the advantage), averaged over a context's visits."""
-    visits = scatter(mask, where, critic.shape)
-    return np.asarray(critic + rate * scatter(estimate, where, critic.shape) / np.maximum(visits, 1))

@@ -18,8 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from grpo_core import __version__, plugins, text
 from grpo_core.shipped import core_source
@@ -141,17 +140,11 @@ def start(arguments: Sequence[str]) -> None:
     connection = _connection(int(handle))
     try:
         if chooser:  # before any module with texts is imported
-            _named(chooser[0])(*chooser[1:])
-        main: Main = _named(name)
+            plugins.at(chooser[0])(*chooser[1:])
+        main: Main = plugins.at(name)
         main(connection)
     except MemoryError:
         raise SystemExit(NO_MEMORY) from None
-
-
-def _named(name: str) -> Any:
-    """Return the function whose name is given in the form “module:function”."""
-    module, _, function = name.partition(":")
-    return getattr(import_module(module), function)
 
 
 def _connection(handle: int) -> Connection:

@@ -104,10 +104,6 @@ class Typed(Tabled[Joined]):
             times = math.exp(-dict(self.values)["total"])
             facts["times"] = f"{times:,.0f}" if times >= 10 else f"{times:.2g}"
         if "parts" in facts:
-            facts["parts"] = listed(_part(*one) for one in facts["parts"]) or tr("no part of it pays")
+            parts = (f"{part:g} × {name}" + (f" × {by:g}" if by != 1 else "") for name, part, by in facts["parts"])
+            facts["parts"] = listed(parts) or tr("no part of it pays")
         return self.KINDS[self.kind].template(facts).format(**facts)
-
-
-def _part(name: str, value: float, weight: float) -> str:
-    """Format a part of the reward, such as “1 × right answer”, with its weight if that is not 1."""
-    return f"{value:g} × {name}" + (f" × {weight:g}" if weight != 1 else "")

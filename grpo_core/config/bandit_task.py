@@ -7,6 +7,7 @@ from typing import Any
 
 from grpo_core.config.fields import check, setting, structural, structural_variant, variant
 from grpo_core.errors import SettingsError
+from grpo_core.parsing import is_number
 from grpo_core.plugins import table
 from grpo_core.text import plural, tr
 
@@ -127,12 +128,8 @@ class BanditTask:
 
 
 def _numbers(name: str, values: Any) -> tuple[float, ...]:
-    if not isinstance(values, (tuple, list)) or not all(_is_number(v) for v in values):
+    if not isinstance(values, (tuple, list)) or not all(map(is_number, values)):
         raise SettingsError(name, str(values), tr("give a list of numbers"))
     if not all(abs(v) <= LARGEST for v in values):
         raise SettingsError(name, values, tr("the numbers must be finite and at most 1e9 in size"))
     return tuple(float(v) for v in values)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)

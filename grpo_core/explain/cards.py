@@ -168,21 +168,17 @@ def grad_norm(n: Numbers, q: Quantity) -> Formula:
     assert n.step.context is not None
     inputs = [Quantity("context_gradient", context=int(c)) for c in np.unique(n.step.context[n.step.mask])]
     values = [n[i] for i in inputs]
+    push, pull = n.gradient_parts(0)
     return Formula(
         symbol=r"\|\nabla L\|",
         latex=r"\|\nabla L\| = \sqrt{\sum_{c} \|g_{c}\|^{2}}",
         values=rf"\sqrt{{{series(values, squared)}}}",
         value=math.hypot(*values),
         inputs=tuple(inputs),
-        scale=_gradient_size(n),
+        # the token gradients can cancel in the norm
+        scale=float(np.abs(push).sum() + (0.0 if pull is None else np.abs(pull).sum())),
         note=tr("Of the first pass, over all logits; places that were not visited contribute nothing."),
     )
-
-
-def _gradient_size(n: Numbers) -> float:
-    """Return the sum of the magnitudes of the token gradients, which can cancel in the norm."""
-    push, pull = n.gradient_parts(0)
-    return float(np.abs(push).sum() + (0.0 if pull is None else np.abs(pull).sum()))
 
 
 def dead_groups(n: Numbers, q: Quantity) -> Formula:

@@ -95,21 +95,16 @@ def contribution(n: Numbers, q: Quantity) -> Formula:
 def loss(n: Numbers, q: Quantity) -> Formula:
     used = [i for i in range(len(n.step.group)) if n.step.part[q.passed, i] >= 0]
     inputs = [Quantity("contribution", passed=q.passed, row=i) for i in used]
+    terms = n.terms(q.passed)
     return sum_of(
         n,
         inputs,
         "L",
         r"L = \sum_{i} c_{i}",
-        scale=math.fsum(abs(n[i]) for i in inputs) + _size(n, q.passed),
+        scale=math.fsum(abs(n[i]) for i in inputs) + float(abs(terms.weight * terms.token_loss).sum()),
         note=_parts(n, q.passed),
         source=n.loss_source,
     )
-
-
-def _size(n: Numbers, passed: int) -> float:
-    """Return the sum of the magnitudes of the terms of the loss."""
-    terms = n.terms(passed)
-    return float(abs(terms.weight * terms.token_loss).sum())
 
 
 def _parts(n: Numbers, passed: int) -> str:

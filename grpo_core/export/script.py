@@ -122,7 +122,8 @@ def _inputs(step: Step, origin: Origin, passes: Sequence[int], losses: Sequence[
     for n in passes:
         lines += _literal("    by_token([", step.logp[n][mask], "]),")
     lines += ["]", *_passes(step, passes), *_distributions(step, passes)]
-    words = [_word(origin, index) for index in step.tokens[mask].tolist()]
+    known = dict(enumerate(origin.vocabulary))
+    words = [ascii(known.get(index, str(index + 1))) for index in step.tokens[mask].tolist()]
     return [*lines, *_wrapped("SAMPLED = [", words, "]"), *_wrapped("LAB_LOSS = [", map(repr, losses), "]")]
 
 
@@ -221,8 +222,3 @@ def _number(value: Any) -> str:
     if not math.isfinite(value):
         return str(float(value))
     return str(value) if isinstance(value, np.floating) else repr(float(value))
-
-
-def _word(origin: Origin, index: int) -> str:
-    words = origin.vocabulary
-    return ascii(words[index] if 0 <= index < len(words) else str(index + 1))

@@ -134,7 +134,8 @@ def draw(
         logp=logp[None],
         part=np.zeros((learner.mu, len(tokens)), dtype=np.int32),
         prompt_tokens=policy.encoded(prompts),
-        watched_tokens=_smallest(seen),
+        # as in older run files, int8 if they fit
+        watched_tokens=seen.astype(np.int8 if seen.max(initial=0) <= np.iinfo(np.int8).max else np.int32),
         measurements={"resampled": float(redrawn)} if learner.resample_dead else {},
     )
 
@@ -197,11 +198,6 @@ def _completed(
             environment=calculator.environment(settings.language),
         )
     )
-
-
-def _smallest(tokens: np.ndarray) -> np.ndarray:
-    """Convert ``tokens`` to int8 if they fit, as in older run files, otherwise to int32."""
-    return tokens.astype(np.int8 if tokens.max(initial=0) <= np.iinfo(np.int8).max else np.int32)
 
 
 def _parts(

@@ -159,26 +159,14 @@ def _easy(numbers: np.random.Generator) -> str:
     return _filled(one_of(numbers, "a+b+c", "a+b-c", "a*b+c", "a*b-c"), numbers)
 
 
-def _sweet_spot(numbers: np.random.Generator) -> str:
-    return _filled(one_of(numbers, "a+b*c", "a-b*c", shares=(0.75, 0.25)), numbers)
-
-
-def _hard(numbers: np.random.Generator) -> str:
-    return _filled(one_of(numbers, "a+b*c-d", "a+b*c+d", "a+b+c*d", "a-b+c*d"), numbers)
-
-
-def _hopeless(numbers: np.random.Generator) -> str:
-    """Return a random product of two-digit numbers, on which the checkpoint was never trained."""
-    return f"{numbers.integers(12, 100)}*{numbers.integers(12, 100)}"
-
-
 def _filled(pattern: str, numbers: np.random.Generator) -> str:
     return "".join(str(numbers.integers(1, 10)) if part.isalpha() else part for part in pattern)
 
 
 FAMILIES: dict[str, Callable[[np.random.Generator], str]] = {
     "easy": _easy,
-    "sweet_spot": _sweet_spot,
-    "hard": _hard,
-    "hopeless": _hopeless,
+    "sweet_spot": lambda numbers: _filled(one_of(numbers, "a+b*c", "a-b*c", shares=(0.75, 0.25)), numbers),
+    "hard": lambda numbers: _filled(one_of(numbers, "a+b*c-d", "a+b*c+d", "a+b+c*d", "a-b+c*d"), numbers),
+    # products of two-digit numbers, on which the checkpoint was never trained
+    "hopeless": lambda numbers: f"{numbers.integers(12, 100)}*{numbers.integers(12, 100)}",
 }

@@ -228,11 +228,6 @@ class RunWriter:
             connection.close()
             raise
 
-    @property
-    def bytes(self) -> int:
-        """Size on disk in bytes, including the write-ahead log."""
-        return size_of(self.path)
-
     def append(self, step: Step, scalars: Mapping[str, float] | None = None) -> None:
         """Append the next update. Commits if 50 ms have passed since the last commit. ``scalars`` are its metrics, if
         already computed.
@@ -288,7 +283,7 @@ class RunWriter:
             updates=self.committed,
             changes=self._pending.changes,
             limit=self.limit,
-            below_limit=self.bytes < self.limit,
+            below_limit=size_of(self.path) < self.limit,
         )
 
     def _look_after_the_file(self) -> None:

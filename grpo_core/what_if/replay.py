@@ -121,19 +121,15 @@ def replayed(step: Step, wanted: Settings, before: Step | None = None, answer: R
             raise not_finite(error) from None
     if settings == step.settings:
         return step
-    return _every_pass(step, settings) if settings.is_recorded else _first_pass(step, settings)
-
-
-def _every_pass(step: Step, settings: Settings) -> Step:
-    """Return every pass of a recorded run's update under ``settings``, at the recorded log-probabilities."""
     other = under(step, settings)
-    return dataclasses.replace(other, values=_values(step, settings), logp=step.logp[: step.passes], measurements={})
-
-
-def _first_pass(step: Step, settings: Settings) -> Step:
-    """Return the first pass of ``step`` under ``settings``, without anything recorded after it."""
-    other = under(step, settings)
-    return dataclasses.replace(
+    if settings.is_recorded:  # every pass, at the recorded log-probabilities
+        return dataclasses.replace(
+            other, values=_values(step, settings), logp=step.logp[: step.passes], measurements={}
+        )
+    masks: dict[str, Any] = {}
+    if settings.is_language and settings.language.has_tool:
+        masks = {"mask": counted(settings.language, step.tokens, step.there), "present": step.there}
+    return dataclasses.replace(  # the first pass, without anything recorded after it
         other,
         logp=step.logp[:1],
         part=other.part[:1],
@@ -142,15 +138,8 @@ def _first_pass(step: Step, settings: Settings) -> Step:
         **_NO_ALTERNATIVES,
         measurements={},
         resume={},
-        **_masks(step, settings),
+        **masks,
     )
-
-
-def _masks(step: Step, settings: Settings) -> dict[str, Any]:
-    """Return the fields of a record that depend on which tokens count in the loss. Empty for a task without a tool."""
-    if not settings.is_language or not settings.language.has_tool:
-        return {}
-    return {"mask": counted(settings.language, step.tokens, step.there), "present": step.there}
 
 
 _NO_ALTERNATIVES: dict[str, Any] = {"top_tokens": None, "top_logp": None, "ref_top_logp": None}

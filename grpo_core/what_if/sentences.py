@@ -150,16 +150,12 @@ def _pushes(w: WhatIf, passed: int) -> Iterator[Same]:
         whole, loss = _is_times(wholes[0], wholes[1], 1.0, size), math.isclose(here, there, rel_tol=1e-8, abs_tol=1e-11)
         yield Same.of("same_own_push" if not whole else "same_push" if loss else "same_push_other_loss")
         return
-    factor = _factor(ran, other)
-    if factor is not None and f"{factor:.3g}" != "1" and _is_times(wholes[0], wholes[1], factor, size):
+    factor = direction(ran, other).ratio
+    if not factor or f"{factor:.3g}" == "1" or not _is_times(ran, other, factor):
+        return
+    if _is_times(wholes[0], wholes[1], factor, size):
         yield Same.of("times_push", ratio=factor)
         yield from _reached(w)
-
-
-def _factor(ran: np.ndarray, other: np.ndarray) -> float | None:
-    """Return the factor by which the other pushes are larger, or None if they are not proportional."""
-    ratio = direction(ran, other).ratio
-    return ratio if ratio and _is_times(ran, other, ratio) else None
 
 
 def _is_times(ran: np.ndarray, other: np.ndarray, factor: float, size: float = 0.0) -> bool:

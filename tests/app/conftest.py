@@ -70,7 +70,7 @@ class Driver:
             with self.qtbot.waitSignal(workspace.frame):
                 pass
             QApplication.processEvents()
-            workspace.complete_frame()  # one may be drawn in parts
+            workspace.timer.complete()  # one may be drawn in parts
             QApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest.value)  # of what it drew
             if not workspace.frame_due:
                 return

@@ -82,11 +82,6 @@ class EvolutionRows(QWidget):
             end=axis_end(self._picture.evolution.run.head),
         )
 
-    def spot(self, place: int, update: int) -> QPointF:
-        """Return the centre of update ``update`` on the strip of prompt ``place``."""
-        here = self.geometry_now
-        return QPointF(here.x_of(update - 0.5), here.row(place).center().y())
-
     def paintEvent(self, event: QPaintEvent) -> None:
         if self._theme is None or self._picture is None or not self._picture.now:
             return

@@ -36,7 +36,6 @@ from app.workspace.view import View, place_selected
 from app.workspace.workspace import Workspace
 from grpo_core.explain import Quantity
 from grpo_core.objective import Terms
-from grpo_core.record import Step
 from grpo_core.text import tr
 
 OFFERED = ("push", "fork", "weight", "token_loss", "ratio", "kl", "change")
@@ -265,7 +264,9 @@ class BatchView(QStackedWidget):
                 self.samples.set_look(view.theme, view.scale)
                 self.samples.show_picture(picture, view.run.origin, view.selection)
             case "policy":
-                self.policies.show_picture(picture, view, _context(view, picture.step))
+                contexts, chosen = picture.step.context, place_selected(view)
+                context = 0 if contexts is None or chosen is None else int(contexts[chosen])
+                self.policies.show_picture(picture, view, context)
 
     def _group(self, view: View, picture: WhatIfPicture) -> int:
         """Return the group of the selected completion or, if none is selected, the first group with a signal."""
@@ -302,8 +303,3 @@ class BatchView(QStackedWidget):
         rows = np.flatnonzero(self._picture.step.group == self._group(self.workspace.view, self._picture) + by)
         if len(rows):
             self.workspace.select(row=int(rows[0]))
-
-
-def _context(view: View, step: Step) -> int:
-    chosen = place_selected(view)
-    return 0 if step.context is None or chosen is None else int(step.context[chosen])

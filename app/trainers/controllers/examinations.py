@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
@@ -119,8 +120,5 @@ class Examinations(QObject):
 
     def _say(self, text: str) -> None:
         if text:
-            show = BarAction(text=tr("Show the diagnosis"), run=self._show)
+            show = BarAction(text=tr("Show the diagnosis"), run=partial(self._window.show_panel, DIAGNOSIS))
             self._messages.say(text, Severity.INFO, show, id=FOUND)
-
-    def _show(self) -> None:
-        self._window.show_panel(DIAGNOSIS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -28,15 +28,10 @@ def set_threads(count: int) -> bool:
 
 @cache
 def _setters() -> tuple[Callable[[int], object], ...]:
-    found = []
-    for path in _libraries():
+    package, found = Path(np.__file__).parent, []
+    folders = package.with_name("numpy.libs"), package / ".dylibs"
+    for path in (path for folder in folders for path in sorted(folder.glob("*openblas*"))):
         with suppress(OSError):
             library = ctypes.CDLL(str(path))  # already loaded by NumPy
             found += [getattr(library, name) for name in _NAMES if hasattr(library, name)][:1]
     return tuple(found)
-
-
-def _libraries() -> Iterator[Path]:
-    package = Path(np.__file__).parent
-    for folder in (package.with_name("numpy.libs"), package / ".dylibs"):
-        yield from sorted(folder.glob("*openblas*"))

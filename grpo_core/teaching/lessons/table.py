@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from grpo_core.errors import GrpoError
+from grpo_core.parsing import is_number
 from grpo_core.text import tr
 
 Place: TypeAlias = tuple[str | int, ...]
@@ -213,7 +214,7 @@ class Table:
         """Read two numbers, the lower first."""
         values = self.any(key, default)
         good = isinstance(values, (list, tuple)) and len(values) == 2
-        if not good or not all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values):
+        if not good or not all(map(is_number, values)):
             raise self.error(key, tr("two numbers [low, high] are expected, not {found}").format(found=_named(values)))
         if not values[0] <= values[1]:
             raise self.error(key, tr("the lower number must come first"))

@@ -81,7 +81,8 @@ class AdapterFiles:
         """
         for layer in self.layers:
             inner, outer = (self.shapes[f"{PREFIX}{layer}.{part}"] for part in ("lora_A.weight", "lora_B.weight"))
-            own = next((base[name] for name in _names(layer) if name in base), None)
+            bare = layer.partition(".")[2]  # without the prefix of the body, which only some files have
+            own = next((base[f"{name}.weight"] for name in (layer, bare) if f"{name}.weight" in base), None)
             wanted = (inner[1], outer[0])
             if own is None or own not in (wanted, wanted[::-1]):
                 raise refuse(
@@ -195,11 +196,6 @@ def _layers(folder: Path, shapes: Shapes, rank: int) -> tuple[str, ...]:
     if torn:
         raise refuse(folder, tr("its adapter contains only one half of {layer}").format(layer=shortened(torn[0], 60)))
     return tuple(sorted(pairs))
-
-
-def _names(layer: str) -> tuple[str, ...]:
-    """Return the possible names of a layer's tensor in the files of a model, with and without the body's prefix."""
-    return f"{layer}.weight", f"{layer.partition('.')[2]}.weight"
 
 
 def targets_in(names: Iterable[str]) -> tuple[str, ...] | None:

@@ -43,16 +43,12 @@ _PROCESS = re.compile(r"\([^()]{0,99}pid=\d{1,9}[^()]{0,99}\)")
 def console_rows(text: str) -> tuple[list[dict[str, Any]], bool]:
     """Return the rows of numbers in a text, and whether their steps had to be counted."""
     text = _PROCESS.sub("", _ESCAPES.sub("", text))
-    dicts = [(match.start(), _items(match[0])) for match in _DICT.finditer(text)]
+    # a terminal may have broken a printed dict into lines
+    dicts = [(match.start(), dict(_ITEM.findall(re.sub(r"[\r\n]", "", match[0])))) for match in _DICT.finditer(text)]
     dicts = [(place, row) for place, row in dicts if is_training(row)]
     if dicts:
         return _with_steps(text, dicts)
     return list(_lines(text)), False
-
-
-def _items(text: str) -> dict[str, Any]:
-    """Return the numbers of a printed dict, which a terminal may have broken into lines."""
-    return dict(_ITEM.findall(text.replace("\r", "").replace("\n", "")))
 
 
 def _with_steps(text: str, dicts: list[tuple[int, dict[str, Any]]]) -> tuple[list[dict[str, Any]], bool]:

@@ -45,13 +45,9 @@ TAIL = 192 << 20
 def probe(path: Path) -> bool:
     """Return whether ``path`` is a file of episodes, or the folder of a run that contains such files."""
     if path.is_file():
-        return path.suffix == ".jsonl" and _first_line_fits(path)
+        first = next(complete_lines(path, [], note_torn=True), None) if path.suffix == ".jsonl" else None
+        return isinstance(first, dict) and any(isinstance(first.get(key), list) for key in ("traces", "nodes"))
     return (path / FILE).is_file() or bool(_step_files(path)) or traces_in(path) is not None
-
-
-def _first_line_fits(path: Path) -> bool:
-    first = next(complete_lines(path, [], note_torn=True), None)
-    return isinstance(first, dict) and (isinstance(first.get("traces"), list) or isinstance(first.get("nodes"), list))
 
 
 def _step_files(path: Path) -> list[tuple[int, Path]]:

@@ -31,6 +31,12 @@ def listed(palette: CommandPalette) -> list[str]:
     return [action.command.id for row in rows if (action := palette.model.action(row))]
 
 
+def keys_shown(sheet: ShortcutSheet) -> tuple[str, ...]:
+    headings = [sheet.tree.topLevelItem(n) for n in range(sheet.tree.topLevelItemCount())]
+    rows = [heading.child(n) for heading in headings if heading is not None for n in range(heading.childCount())]
+    return tuple(row.text(0) for row in rows if row is not None and not row.isHidden())
+
+
 def test_every_listed_command_is_in_the_palette(palette: CommandPalette, actions: Actions) -> None:
     assert listed(palette) == [action.command.id for action in actions if action.command.listed]
 
@@ -173,13 +179,13 @@ def test_the_sheet_lists_every_command_that_has_a_key(qtbot: QtBot, window: Any,
     qtbot.addWidget(sheet)
     sheet.open_fresh()
     assert not sheet.isModal()
-    assert len(sheet.shown()) == sum(bool(command.shortcuts) for command in actions.commands)
+    assert len(keys_shown(sheet)) == sum(bool(command.shortcuts) for command in actions.commands)
     sheet.line.setText("f11")
-    assert sheet.shown() == ("Full screen",)
+    assert keys_shown(sheet) == ("Full screen",)
     sheet.line.setText("back")
-    assert set(sheet.shown()) == {"Step back", "Stage back"}
+    assert set(keys_shown(sheet)) == {"Step back", "Stage back"}
     sheet.line.setText("nothing like it")
-    assert sheet.shown() == ()
+    assert keys_shown(sheet) == ()
 
 
 def test_the_sheet_follows_new_commands(qtbot: QtBot, window: Any, actions: Actions) -> None:
@@ -187,7 +193,7 @@ def test_the_sheet_follows_new_commands(qtbot: QtBot, window: Any, actions: Acti
     qtbot.addWidget(sheet)
     sheet.open_fresh()
     actions.set_commands([command for command in actions.commands if command.id in ("run", "step")])
-    assert set(sheet.shown()) == {"Run or pause", "Step"}
+    assert set(keys_shown(sheet)) == {"Run or pause", "Step"}
 
 
 def test_the_palette_follows_new_commands(actions: Actions, palette: CommandPalette) -> None:

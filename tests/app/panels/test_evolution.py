@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
 from app.panel_registry import EVOLUTION
@@ -213,7 +213,9 @@ def test_left_and_right_walk_the_changes_of_the_chosen_answer(language: Driver, 
 
 
 def test_a_click_on_a_strip_goes_to_that_update_and_chooses_the_prompt(language: Driver, panel: EvolutionPanel) -> None:
-    QTest.mouseClick(panel.rows, Qt.MouseButton.LeftButton, pos=panel.rows.spot(2, 4).toPoint())
+    here = panel.rows.geometry_now
+    spot = QPoint(round(here.x_of(4 - 0.5)), round(here.row(2).center().y()))
+    QTest.mouseClick(panel.rows, Qt.MouseButton.LeftButton, pos=spot)
     language.settle()
     assert (panel.place, language.program.workspace.cursor.step) == (2, 4)
 

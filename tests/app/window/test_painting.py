@@ -113,7 +113,7 @@ def test_a_change_while_a_frame_is_drawn_is_shown_by_no_panel_before_the_next(go
     place = workspace.view.place
     workspace.move_to(5)
     assert workspace.view.step.number == 5
-    workspace.complete_frame()
+    workspace.timer.complete()
     assert set(places(going_on)) == {place}
 
 
@@ -121,7 +121,7 @@ def shown_after(driver: Driver, step: int) -> QImage:
     """Draw an update in parts. Return the pixels of the window when it has been painted."""
     program = driver.program
     begin(driver, step)
-    program.workspace.complete_frame()
+    program.workspace.timer.complete()
     driver.qtbot.waitUntil(lambda: not program.window.painting.due)
     QApplication.processEvents()  # what has changed in the window since
     buffer = program.window.backingStore()
@@ -141,7 +141,7 @@ def test_a_widget_painted_ahead_paints_itself_again_only_if_it_has_changed_since
     chart = program.window.panels["policy_bars"].findChild(BarChart)
     assert isinstance(chart, BarChart)
     begin(going_on, 3)
-    program.workspace.complete_frame()
+    program.workspace.timer.complete()
     painted, original = list[BarChart](), BarChart.paint
 
     def paint(self: BarChart, painter: QPainter, area: QRect) -> None:
@@ -165,7 +165,7 @@ def test_a_plot_painted_ahead_is_not_painted_again(going_on: Driver, monkeypatch
     program = going_on.program
     plot = program.window.panels["training_history"].findChild(HistoryChart)
     begin(going_on, 3)
-    program.workspace.complete_frame()
+    program.workspace.timer.complete()
     painted, original = list[QWidget](), pg.GraphicsView.paintEvent
 
     def paint(self: QWidget, event: QPaintEvent) -> None:

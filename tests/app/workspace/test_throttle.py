@@ -71,7 +71,7 @@ def test_a_tick_that_finds_nothing_new_draws_nothing(desk: Desk) -> None:
             workspace.move_to(move)
         timer.stop()
         timer.tick.emit()
-        workspace.complete_frame()
+        workspace.timer.complete()
         counts.append(len(frames))
     workspace.set_running(False)
     assert counts[0] >= 1 and [b - a for a, b in pairwise(counts)] == [0, 0, 1, 0]
