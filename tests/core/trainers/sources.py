@@ -12,7 +12,10 @@ and shapes of real ones and invented numbers (``tests/core/trainers/importers/te
 from __future__ import annotations
 
 import gzip
+import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 DATA = Path(__file__).parents[2] / "data" / "sources"
 AGENT = DATA / "verifiers_agent" / "traces.jsonl"
@@ -42,3 +45,23 @@ def source_path(name: str, folder: Path) -> Path:
     unpacked = folder / path.stem
     unpacked.write_bytes(gzip.decompress(path.read_bytes()))
     return unpacked
+
+
+def lines_of(path: Path) -> list[Any]:
+    """Return the values in a file with one JSON value per line."""
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def written(path: Path, rows: Iterable[Any], end: str = "\n") -> Path:
+    """Write the rows to ``path`` as JSON, one per line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(map(json.dumps, rows)) + end, "utf-8")
+    return path
+
+
+def changed_lines(path: Path, change: Callable[[Any], object], to: Path | None = None) -> Path:
+    """Apply ``change`` to each JSON value in a file, and write them all back, or to another file."""
+    rows = lines_of(path)
+    for row in rows:
+        change(row)
+    return written(to or path, rows)

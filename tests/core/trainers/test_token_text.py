@@ -8,23 +8,12 @@ from typing import Any
 
 import pytest
 
-from grpo_core.trainers.importers.trace import Trace
 from grpo_core.trainers.token_text import vocabulary
-from tests.core.trainers.trace_files import DATA
 
 
 def saved(folder: Path, tokenizer: Any) -> Path:
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
     return folder
-
-
-def test_a_traces_tokens_read_as_the_completion_that_was_recorded() -> None:
-    run = Trace(DATA / "grpo")
-    step, words = run.step(1), run.vocabulary
-    assert step.completion_texts is not None
-    for tokens, mask, text in zip(step.tokens, step.mask, step.completion_texts, strict=True):
-        letters = [words[t] for t in tokens[mask] if not words[t].startswith("<")]
-        assert "".join("".join(letters).split()) == "".join((text or "").split())
 
 
 def test_byte_level_pieces_are_text_and_parts_of_a_character_are_bytes(tmp_path: Path) -> None:

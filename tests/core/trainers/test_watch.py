@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -15,27 +14,13 @@ import pytest
 from grpo_core.commands.cli import main
 from grpo_core.errors import RunFileError
 from grpo_core.foreign.recording import Source
+from grpo_core.trainers.health import diagnose
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.importers import open_source
 from grpo_core.trainers.watching import AUDIT, Watch
-from tests.core.trainers.trace_files import DATA
+from tests.core.trainers.trace_files import DATA, Written
 
 DISEASED = DATA.parent / "diseased"
-
-
-class Written:
-    """A copy of a recorded trace in which only the first updates have been written so far."""
-
-    def __init__(self, name: Path, to: Path, updates: int) -> None:
-        self.folder = Path(shutil.copytree(name, to / name.name))
-        self.indexes = {index: index.read_text("utf-8").splitlines(True) for index in self.folder.rglob("index.jsonl")}
-        self.write(updates)
-
-    def write(self, updates: int) -> None:
-        """Write the given number of further updates, as the trainer would."""
-        for index, lines in self.indexes.items():
-            index.write_text("".join(lines[:updates]), "utf-8")
-            os.utime(index, (updates, updates))  # another time, however fast this is called
 
 
 def test_a_planted_fault_is_found_at_the_first_look_and_named_at_the_second(tmp_path: Path) -> None:
@@ -74,8 +59,6 @@ def test_a_run_that_begins_anew_is_judged_anew_and_what_it_had_has_ended(tmp_pat
 
 
 def test_watching_says_what_a_diagnosis_says(tmp_path: Path) -> None:
-    from grpo_core.trainers.health import diagnose
-
     run = Written(DISEASED / "rate_too_high", tmp_path, 1)
     watch = Watch(open_source(run.folder))
     for updates in (1, 2, 5, 12):

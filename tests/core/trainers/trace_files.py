@@ -7,6 +7,7 @@ import os
 import shutil
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -45,8 +46,7 @@ def copied(name: str, to: Path) -> Path:
 
 def as_arrays(folder: Path) -> Path:
     """Convert a trace in the earlier Parquet format to that of the current recorder, and return the same folder."""
-    description = json.loads((folder / "trace.json").read_text("utf-8"))
-    (folder / "trace.json").write_text(json.dumps(description | {"version": trl.VERSION}), encoding="utf-8")
+    redescribed(folder, {}, version=trl.VERSION)
     for index in folder.rglob("index.jsonl"):
         index.write_text(index.read_text("utf-8").replace(".parquet", ".npz"), encoding="utf-8")
     for file in folder.rglob("step_*.parquet"):
@@ -57,3 +57,27 @@ def as_arrays(folder: Path) -> Path:
     for file in folder.rglob("*"):
         os.utime(file, (earlier, earlier))
     return folder
+
+
+def redescribed(folder: Path, settings: dict[str, Any], /, **facts: Any) -> Path:
+    """Change the description of a trace: the trainer's settings, and the facts beside them."""
+    description = folder / "trace.json"
+    known = json.loads(description.read_text("utf-8")) | facts
+    known["settings"] |= settings
+    description.write_text(json.dumps(known), "utf-8")
+    return folder
+
+
+class Written:
+    """A copy of a recorded trace in which only the first updates have been written so far."""
+
+    def __init__(self, name: Path, to: Path, updates: int) -> None:
+        self.folder = Path(shutil.copytree(name, to / name.name))
+        self.indexes = {index: index.read_text("utf-8").splitlines(True) for index in self.folder.rglob("index.jsonl")}
+        self.write(updates)
+
+    def write(self, updates: int) -> None:
+        """Write the given number of further updates, as the trainer would."""
+        for index, lines in self.indexes.items():
+            index.write_text("".join(lines[:updates]), "utf-8")
+            os.utime(index, (updates, updates))  # another time, however fast this is called

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from grpo_core.trainers.health import diagnose
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.importers import open_source
 from tests.app.conftest import Driver
-from tests.core.trainers.trace_files import DATA
+from tests.core.trainers.trace_files import DATA, Written
 
 DISEASED = DATA.parent / "diseased"
 
@@ -26,14 +25,12 @@ DISEASED = DATA.parent / "diseased"
 def examined(driver: Driver, path: Path) -> RecordedRun:
     """Open a recorded run, and do nothing until it has been examined."""
     driver.program.runs.open_path(path)
-    workspace = driver.program.workspace
+    workspace, examination = driver.program.workspace, driver.program.part("trainers").examination
 
     def complete() -> bool:
         run = workspace.run
-        result = None if run is None or run.path != path else driver.program.part("trainers").examination.of(run.id)
-        return (
-            result is not None and result.verdict is not None and not driver.program.part("trainers").examination.busy
-        )
+        result = None if run is None or run.path != path else examination.of(run.id)
+        return result is not None and result.verdict is not None and not examination.busy
 
     driver.qtbot.waitUntil(complete, timeout=30_000)
     driver.settle()
@@ -48,16 +45,23 @@ def message(driver: Driver) -> str | None:
     return next((message.text for message in lines if message.id == FOUND), None)
 
 
-def examined_behind(driver: Driver, path: Path, monkeypatch: pytest.MonkeyPatch) -> RecordedRun:
-    """Open a recorded run, bring its completions to the front, and have it examined behind them."""
+def opened_unexamined(driver: Driver, path: Path, monkeypatch: pytest.MonkeyPatch) -> RecordedRun:
+    """Open a recorded run whose updates take too long to be examined unasked."""
     monkeypatch.setattr(RecordedRun, "large", property(lambda self: True, lambda self, value: None), raising=False)
     driver.program.runs.open_path(path)
     workspace = driver.program.workspace
     driver.qtbot.waitUntil(
-        lambda: isinstance(workspace.run, RecordedRun) and not driver.program.part("trainers").recorded_runs.busy
+        lambda: isinstance(workspace.run, RecordedRun) and workspace.run.computed == workspace.run.head
     )
+    driver.qtbot.waitUntil(lambda: not driver.program.part("trainers").recorded_runs.busy)
     run = workspace.run
     assert isinstance(run, RecordedRun)
+    return run
+
+
+def examined_behind(driver: Driver, path: Path, monkeypatch: pytest.MonkeyPatch) -> RecordedRun:
+    """Open a recorded run, bring its completions to the front, and have it examined behind them."""
+    run = opened_unexamined(driver, path, monkeypatch)
     driver.program.window.show_panel(COMPLETIONS)
     driver.settle()
     driver.program.part("trainers").examination.examine(run.id, run.path, run.head)
@@ -112,15 +116,9 @@ def test_the_message_leads_to_the_diagnosis_and_goes_with_its_run(
 def test_a_run_whose_updates_take_long_is_examined_only_when_somebody_asks(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(RecordedRun, "large", property(lambda self: True, lambda self, value: None), raising=False)
-    driver.program.runs.open_path(DISEASED / "kl_explodes")
-    workspace, recorded_runs = driver.program.workspace, driver.program.part("trainers").recorded_runs
-    driver.qtbot.waitUntil(
-        lambda: isinstance(workspace.run, RecordedRun) and workspace.run.computed == workspace.run.head
-    )
-    driver.qtbot.waitUntil(lambda: not recorded_runs.busy)
+    run = opened_unexamined(driver, DISEASED / "kl_explodes", monkeypatch)
     driver.settle()
-    assert workspace.run is not None and driver.program.part("trainers").examination.of(workspace.run.id) is None
+    assert driver.program.part("trainers").examination.of(run.id) is None
 
 
 def test_a_token_that_is_evidence_is_shown_among_its_tokens(driver: Driver) -> None:
@@ -144,12 +142,8 @@ def test_a_run_that_grows_is_examined_again_and_what_is_new_is_said(
     driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(examinations, "PAUSE", 0.1)
-    folder = tmp_path / "trace"
-    shutil.copytree(DISEASED / "rate_too_high", folder)
-    index = folder / "rank0/attempt0/index.jsonl"
-    whole = index.read_text()
-    index.write_text("".join(whole.splitlines(keepends=True)[:3]))
-    run = examined(driver, folder)
+    trace = Written(DISEASED / "rate_too_high", tmp_path, 3)
+    run = examined(driver, trace.folder)
     examination, panel = driver.program.part("trainers").examination, driver.program.window.panels.of(DIAGNOSIS)
 
     def titles() -> list[str]:
@@ -157,10 +151,10 @@ def test_a_run_that_grows_is_examined_again_and_what_is_new_is_said(
         return [] if known is None else problems(known)
 
     assert titles() == [] and message(driver) is None
-    index.write_text(whole)
+    trace.write(12)
     driver.program.part("trainers").recorded_runs.followers[run.id].look()
     driver.qtbot.waitUntil(lambda: message(driver) is not None, timeout=30_000)
-    told = [one.title for one in diagnose(open_source(folder)).findings if one.grade is not Grade.NOTICE]
+    told = [one.title for one in diagnose(open_source(trace.folder)).findings if one.grade is not Grade.NOTICE]
     driver.settle()
     assert told and titles() == told and told[0] in [card.entry.title for card in panel.cards]
     known = examination.of(run.id)

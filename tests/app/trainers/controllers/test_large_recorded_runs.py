@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from app.panel_registry import WHAT_IF
-from app.panels.what_if.panel import COMPUTING, WhatIfPanel
+from app.panels.what_if.panel import COMPUTING
 from app.panels.what_if.question import WhatIfQuestion
 from app.trainers.controllers import recorded_follower
 from app.trainers.panel_rows import COMPLETIONS
@@ -83,8 +83,7 @@ def test_what_if_of_a_large_update_is_that_of_any_other(driver: Driver) -> None:
     opened(driver, DATA / "grpo")
     workspace = driver.program.workspace
     driver.program.window.show_panel(WHAT_IF)
-    panel = driver.program.window.panels["what_if"]
-    assert isinstance(panel, WhatIfPanel)
+    panel = driver.program.window.panels.of(WHAT_IF)
     driver.qtbot.waitUntil(lambda: panel.picture is not None or panel.batch.problem.text() not in ("", COMPUTING))
     assert panel.picture is not None
     step = workspace.view.step.step

@@ -1,4 +1,6 @@
-"""A model from a folder is inspected in the background, and the window need not read its files again."""
+"""A model from a folder is inspected in the background, and the window need not read its files again. A checkpoint is
+loaded in the background, and its run is shown.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +14,17 @@ from grpo_core.trainers.hf import folder as folder_module
 from grpo_core.trainers.hf.reading import read_model
 from grpo_core.trainers.model_summary import in_fewer_words, model_summary
 from grpo_core.update_time import UNMEASURED, UpdateTime
+from tests.app.conftest import Driver
+from tests.app.controllers.test_run_files import a_run
+from tests.core.trainers.hf.tiny import saved
 
-pytestmark = pytest.mark.skipif(find_spec("transformers") is None, reason="not installed: transformers")
+pytestmark = pytest.mark.one_window
 
 
+@pytest.mark.skipif(find_spec("transformers") is None, reason="not installed: transformers")
 def test_the_line_under_evolution_reads_no_file_in_the_windows_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tests.core.trainers.hf.tiny import saved
-
     readers = Readers(own_process=False)
     files, _ = read_model(readers, saved(tmp_path / "tiny", "llama"))
 
@@ -36,3 +40,17 @@ def test_the_line_under_evolution_reads_no_file_in_the_windows_thread(
     for time in (None, measured):
         assert 0 < len(in_fewer_words(files.settings, time)) < 0.9 * len(model_summary(files.settings, time))
     assert "12 s" in in_fewer_words(files.settings, measured) and "8 s of sampling" in whole
+
+
+def test_the_run_of_a_checkpoint_is_shown_with_a_sentence_about_it(
+    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def taken_up(folder: Path, target: Path) -> str:
+        a_run(target)
+        return f"{folder.name} goes on at update 4."
+
+    monkeypatch.setattr("app.trainers.controllers.model_folders.take_up", taken_up)
+    driver.program.part("trainers").model_folders.take_up(tmp_path / "kept")
+    driver.opened()
+    assert driver.head == 3
+    assert "kept goes on at update 4." in driver.messages

@@ -16,14 +16,13 @@ from app.panel_registry import PANELS, TRAINING_HISTORY
 from app.panels.controls.recorded import RecordedSettings
 from app.trainers.controllers import recorded_follower
 from app.trainers.panel_rows import COMPLETIONS
-from app.trainers.panels.completions.panel import CompletionsPanel
 from app.trainers.recorded_run import RecordedRun
 from app.workspace.workspace import Workspace
 from grpo_core.trainers.conversion import convert
 from grpo_core.trainers.importers import open_source
 from tests.app.conftest import Driver
 from tests.core.trainers.importers.test_text_sources import several_runs
-from tests.core.trainers.trace_files import DATA, copied
+from tests.core.trainers.trace_files import DATA, Written, copied
 
 pytestmark = pytest.mark.one_window
 
@@ -39,6 +38,13 @@ def opened(driver: Driver, path: Path) -> RecordedRun:
     driver.qtbot.waitUntil(lambda: run.computed == run.head)
     driver.settle()
     return run
+
+
+def show_every_panel(driver: Driver) -> None:
+    for spec in PANELS:
+        if spec.id in driver.program.window.docks:
+            driver.program.window.show_panel(spec)
+            driver.settle()
 
 
 def shown(workspace: Workspace) -> object:
@@ -58,10 +64,7 @@ def test_a_trace_opens_at_its_last_step_and_every_panel_draws_every_step(driver:
     run = opened(driver, DATA / name)
     workspace = driver.program.workspace
     assert workspace.cursor.step == run.head == len(run.source)
-    for spec in PANELS:
-        if spec.id in driver.program.window.docks:
-            driver.program.window.show_panel(spec)
-            driver.settle()
+    show_every_panel(driver)
     for step in range(1, run.head + 1):
         workspace.move_to(step)
         driver.settle()
@@ -114,10 +117,7 @@ def test_tokens_without_the_settings_of_their_loss_are_shown_with_a_sentence_on_
     assert all(said in foot for foot in panels["step_detail"].feet)  # type: ignore[attr-defined]
     assert panels["pipeline"].area.isHidden(), "no formula of the run is known"  # type: ignore[attr-defined]
     assert np.isnan(run.series["loss"].values).all() and np.isfinite(run.series["reward_mean"].values).all()
-    for spec in PANELS:
-        if spec.id in driver.program.window.docks:
-            driver.program.window.show_panel(spec)
-            driver.settle()
+    show_every_panel(driver)
     assert not any("report" in message for message in driver.messages)
 
 
@@ -165,7 +165,7 @@ def test_the_history_counts_as_the_trainer_does_and_again_as_we_do_for_a_run_of_
     assert [row[0] for row in chart.table()[1][:]] == list(run.source.labels)
     driver.program.runs.new_run()
     driver.run(2)
-    assert chart.read_at(2.0)[0][0] == "update 2"
+    assert driver.head == 2 and chart.read_at(2.0)[0][0] == "update 2"
     assert chart.frame.x_ticks() == [(1.0, "1"), (2.0, "2")]
 
 
@@ -188,13 +188,6 @@ def test_what_would_continue_or_copy_it_says_why_not(driver: Driver, id: str) ->
     assert "another program" in command.blocked().lower()
 
 
-def test_a_new_run_from_it_is_one_that_can_be_trained_here(driver: Driver) -> None:
-    opened(driver, DATA / "grpo")
-    driver.program.runs.new_run()
-    driver.run(2)
-    assert driver.head == 2
-
-
 def test_what_was_computed_of_a_run_is_there_when_it_is_opened_again(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,31 +203,18 @@ def test_what_was_computed_of_a_run_is_there_when_it_is_opened_again(
     assert fresh.computed == fresh.head == 2
 
 
-def test_closing_it_leaves_a_window_with_a_run(driver: Driver) -> None:
-    run = opened(driver, DATA / "grpo")
-    driver.program.runs.close_run()
-    driver.settle()
-    assert run not in driver.program.workspace.runs and driver.program.workspace.runs
-
-
 def test_a_step_that_is_written_meanwhile_appears(driver: Driver, tmp_path: Path) -> None:
-    folder = tmp_path / "trace"
-    shutil.copytree(DATA / "entbonus", folder)
-    index = folder / "rank0/attempt0/index.jsonl"
-    whole = index.read_text()
-    index.write_text("".join(whole.splitlines(keepends=True)[:2]))
-    run = opened(driver, folder)
+    trace = Written(DATA / "entbonus", tmp_path, 2)
+    run = opened(driver, trace.folder)
     assert run.head == 2
-    index.write_text(whole)
-    follower = driver.program.part("trainers").recorded_runs.followers[run.id]
-    follower.look()
+    trace.write(4)
+    driver.program.part("trainers").recorded_runs.followers[run.id].look()
     driver.qtbot.waitUntil(lambda: run.computed == 4)
     assert driver.program.workspace.cursor.step == 4  # it was followed
 
 
 def test_a_run_that_was_started_again_from_an_earlier_step_begins_anew(driver: Driver, tmp_path: Path) -> None:
-    folder = tmp_path / "trace"
-    shutil.copytree(DATA / "entbonus", folder)
+    folder = copied("entbonus", tmp_path)
     run = opened(driver, folder)
     home = folder / "rank0"
     shutil.copytree(home / "attempt0", home / "attempt1")
@@ -287,23 +267,31 @@ def test_closing_waits_for_no_disk_that_does_not_answer(
         answers.set()
         monkeypatch.undo()
     driver.settle()
-    assert run not in driver.program.workspace.runs
+    assert run not in driver.program.workspace.runs and driver.program.workspace.runs
 
 
-def test_a_file_that_is_none_of_them_is_refused_in_a_sentence(driver: Driver, tmp_path: Path) -> None:
-    path = tmp_path / "notes.txt"
-    path.write_text("no run")
-    driver.program.runs.open_path(path)
+@pytest.mark.parametrize(
+    ("name", "content", "opened", "words"),
+    [
+        ("notes.txt", "no run", "notes.txt", ("notes.txt",)),
+        (
+            "rollouts.jsonl",
+            '{"prompt": "1+1=", "reply": "2", "mark": 1.0}\n',
+            "rollouts.jsonl",
+            ("rollouts.jsonl has the columns prompt, reply, mark",),
+        ),
+        ("notes.txt", "hello", ".", ("trackio", "verl")),
+    ],
+    ids=["no run", "of an unknown trainer", "a folder"],
+)
+def test_what_is_none_of_them_is_refused_by_what_it_holds(
+    name: str, content: str, opened: str, words: tuple[str, ...], driver: Driver, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / name).write_text(content)
+    driver.program.runs.open_path(tmp_path / "other" / opened)
     driver.qtbot.waitUntil(lambda: bool(driver.messages))
-    assert "notes.txt" in driver.messages[0]
-
-
-def test_a_file_of_another_trainer_that_is_unknown_is_refused_by_what_it_holds(driver: Driver, tmp_path: Path) -> None:
-    path = tmp_path / "rollouts.jsonl"
-    path.write_text('{"prompt": "1+1=", "reply": "2", "mark": 1.0}\n')
-    driver.program.runs.open_path(path)
-    driver.qtbot.waitUntil(lambda: bool(driver.messages))
-    assert "rollouts.jsonl has the columns prompt, reply, mark" in driver.messages[0]
+    assert all(word in driver.messages[0] for word in words)
 
 
 def test_a_run_whose_last_update_cannot_be_read_opens_and_says_so_where_its_completions_would_be(
@@ -319,7 +307,6 @@ def test_a_run_whose_last_update_cannot_be_read_opens_and_says_so_where_its_comp
     driver.program.window.show_panel(COMPLETIONS)
     driver.settle()
     completions = driver.program.window.panels.of(COMPLETIONS)
-    assert isinstance(completions, CompletionsPanel)
     assert completions.empty.text().startswith(f"{last.name} cannot be read")
     workspace.move_to(1)
     driver.settle()
@@ -336,14 +323,6 @@ def test_files_that_are_opened_while_another_is_read_are_each_refused_in_a_sente
     driver.qtbot.waitUntil(lambda: all(any(name in text for text in driver.messages) for name in names), timeout=30_000)
 
 
-def test_a_folder_without_a_run_names_the_formats_that_are_known(driver: Driver, tmp_path: Path) -> None:
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "notes.txt").write_text("hello")
-    driver.program.runs.open_path(tmp_path / "other")
-    driver.qtbot.waitUntil(lambda: bool(driver.messages))
-    assert "trackio" in driver.messages[0] and "verl" in driver.messages[0]
-
-
 @pytest.mark.parametrize("name", ["trl_out", "wandb_history.csv", "verl_console.log", "events", "trl_out/checkpoint-8"])
 @pytest.mark.quick_cases("trl_out")
 def test_a_log_of_scalars_opens_with_its_history_and_every_panel_draws_it(driver: Driver, name: str) -> None:
@@ -352,10 +331,7 @@ def test_a_log_of_scalars_opens_with_its_history_and_every_panel_draws_it(driver
     shown = driver.program.window.panels["controls"].findChild(RecordedSettings)
     assert shown is not None and "are not recorded" in shown.heading.text() and shown.table.isHidden()
     assert run.series["reward_mean"].values == pytest.approx([0.02, 0.04, 0.06, 0.08], rel=1e-6)
-    for spec in PANELS:
-        if spec.id in driver.program.window.docks:
-            driver.program.window.show_panel(spec)
-            driver.settle()
+    show_every_panel(driver)
     driver.program.workspace.move_to(2)
     driver.settle()
     assert not any("report" in message for message in driver.messages)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QApplication, QBoxLayout
@@ -14,33 +11,17 @@ from app.theme.tokens import LIGHT
 from app.trainers.panel_rows import COMPLETIONS
 from app.trainers.panels.completions.conversation import CompletionText
 from app.trainers.panels.completions.panel import CompletionsPanel
-from app.trainers.panels.completions.rows import COLUMNS, Filter, batch_of
-from app.trainers.recorded_run import RecordedRun
-from app.workspace.workspace import Workspace
-from grpo_core.config import Settings
-from grpo_core.foreign.trajectory import as_text, turns_in
-from grpo_core.trainers.importers import open_source
+from app.trainers.panels.completions.rows import COLUMNS, Filter
+from tests.app.trainers.panels.conftest import Drawn, shown_batch, shown_step
 from tests.core.trainers.trace_files import DATA
 
 SOURCES = DATA.parent / "sources"
 KEYS = [column.key for column in COLUMNS]
 
 
-def workspace_of(path: Path) -> Workspace:
-    workspace = Workspace(Settings(), LIGHT)
-    workspace.activate(RecordedRun(open_source(path)))
-    return workspace
-
-
 @pytest.fixture
-def panel(qapp: QApplication) -> Iterator[CompletionsPanel]:
-    workspace = workspace_of(DATA / "grpo")
-    panel = COMPLETIONS.make(workspace)
-    panel.resize(900, 400)
-    panel.draw(workspace.view)
-    yield panel
-    workspace.close()
-    panel.deleteLater()
+def panel(drawn: Drawn) -> CompletionsPanel:
+    return drawn(COMPLETIONS, DATA / "grpo")
 
 
 def listed(panel: CompletionsPanel) -> list[object]:
@@ -49,25 +30,21 @@ def listed(panel: CompletionsPanel) -> list[object]:
 
 
 def test_every_completion_has_a_row_with_the_numbers_of_the_record(panel: CompletionsPanel) -> None:
-    step = panel.workspace.view.step.step
-    assert step is not None
+    step = shown_step(panel)
     assert listed(panel) == list(range(1, len(step.rewards) + 1))
     rewards = [panel.table.table.value(place, KEYS.index("reward")) for place in range(len(step.rewards))]
     assert rewards == step.rewards.tolist()
 
 
 def test_the_push_of_a_completion_is_the_sum_over_its_tokens(panel: CompletionsPanel) -> None:
-    view = panel.workspace.view
-    assert view.step.gradient is not None
-    batch = batch_of(view)
-    assert batch is not None
-    pushes = [row[KEYS.index("push")] for row in batch.cells]
-    assert pushes == pytest.approx((-view.step.gradient.sum(axis=-1)).tolist())
+    gradient = panel.workspace.view.step.gradient
+    assert gradient is not None
+    pushes = [row[KEYS.index("push")] for row in shown_batch(panel).cells]
+    assert pushes == pytest.approx((-gradient.sum(axis=-1)).tolist())
 
 
 def test_search_finds_text_in_prompts_and_completions(panel: CompletionsPanel) -> None:
-    batch = batch_of(panel.workspace.view)
-    assert batch is not None
+    batch = shown_batch(panel)
     wanted = (batch.completions[2] or "").upper()
     panel.search.setText(wanted)
     assert listed(panel) == [3]
@@ -78,8 +55,7 @@ def test_search_finds_text_in_prompts_and_completions(panel: CompletionsPanel) -
 
 
 def test_limits_keep_what_lies_between_them(panel: CompletionsPanel) -> None:
-    batch = batch_of(panel.workspace.view)
-    assert batch is not None
+    batch = shown_batch(panel)
     panel.low.setText("0")
     assert [cells[KEYS.index("reward")] >= 0 for cells in batch.cells].count(True) == len(listed(panel))  # type: ignore[operator]
     panel.low.setText("no number")
@@ -102,8 +78,7 @@ def test_a_filter_leaves_the_chosen_completion_chosen(panel: CompletionsPanel) -
 
 
 def test_the_chosen_completion_is_marked_everywhere_and_read_as_text(panel: CompletionsPanel) -> None:
-    batch = batch_of(panel.workspace.view)
-    assert batch is not None
+    batch = shown_batch(panel)
     panel.search.setText(batch.completions[2] or "")
     panel.table.selected.emit(0)
     assert panel.workspace.selection.row == 2
@@ -125,30 +100,16 @@ def test_a_completion_stays_beside_another_one_of_another_step(panel: Completion
 
 
 @pytest.mark.parametrize("path", ["trl", "verl", "verl_former"])
-def test_texts_alone_are_listed_and_filtered_too(qapp: QApplication, path: str) -> None:
-    workspace = workspace_of(SOURCES / path)
-    batch = batch_of(workspace.view)
-    assert batch is not None and workspace.view.step.step is None
+def test_texts_alone_are_listed_and_filtered_too(drawn: Drawn, path: str) -> None:
+    panel = drawn(COMPLETIONS, SOURCES / path)
+    batch = shown_batch(panel)
+    assert panel.workspace.view.step.step is None
     assert len(batch.listed(Filter())) == len(batch.completions)
     assert batch.listed(Filter(column="kl", low=0.0)) == []  # no such number: falls out where it is limited
     assert batch.listed(Filter(text="no completion says this")) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("plain [{", "plain [{"),
-        ('[{"role": "user", "content": "1+1"}]', "user: 1+1"),
-        ('[{"role": "user"}]', '[{"role": "user"}]'),
-        ("[{" * 9, "[{" * 9),
-    ],
-)
-def test_a_conversation_is_read_as_who_says_what(text: str, shown: str) -> None:
-    turns = turns_in(text)
-    assert (text if turns is None else as_text(turns)) == shown
-
-
-def test_a_text_is_shown_letter_by_letter(qapp: QApplication, panel: CompletionsPanel) -> None:
+def test_a_text_is_shown_letter_by_letter(panel: CompletionsPanel) -> None:
     hostile = "<img src=x><b>bold</b>"
     panel.here.show_text(LIGHT, 1.0, hostile, hostile, hostile)
     assert panel.here.text.toPlainText().count(hostile) == 2
@@ -188,8 +149,7 @@ def test_the_filters_stand_on_one_line_as_soon_as_there_is_room(panel: Completio
 
 
 def test_a_search_shows_its_first_match_and_marks_all_of_them(panel: CompletionsPanel) -> None:
-    batch = batch_of(panel.workspace.view)
-    assert batch is not None
+    batch = shown_batch(panel)
     texts = [text or "" for text in batch.completions]
     last = next(row for row in reversed(range(len(texts))) if len(texts[row]) > 2)
     wanted = texts[last][1:3].upper()

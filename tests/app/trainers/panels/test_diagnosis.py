@@ -5,47 +5,30 @@ places.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from pytestqt.qtbot import QtBot
 
-from app.theme.tokens import LIGHT
 from app.trainers.panel_rows import DIAGNOSIS
 from app.trainers.panels.diagnosis.panel import DiagnosisPanel
 from app.trainers.panels.diagnosis.report import EVIDENCE, Entry, entries
 from app.trainers.recorded_run import RecordedRun
-from app.workspace.run_handle import RunHandle
-from app.workspace.workspace import Workspace
-from grpo_core.config import Settings
-from grpo_core.learners import origin
 from grpo_core.packing import packed, unpacked
 from grpo_core.trainers.health import Evidence, diagnose
 from grpo_core.trainers.importers import open_source
 from grpo_core.trainers.recorded_jobs import examination
 from tests.app.conftest import Driver
+from tests.app.trainers.panels.conftest import Drawn, bandit
 from tests.core.trainers.trace_files import DATA
 
 DISEASED = DATA.parent / "diseased"
 SOURCES = DATA.parent / "sources"
 
 
-def nothing() -> None:
-    """Never cancel the examination."""
-
-
 @pytest.fixture
-def workspace(qapp: object) -> Workspace:
-    return Workspace(Settings(), LIGHT)
-
-
-@pytest.fixture
-def panel(workspace: Workspace) -> Iterator[DiagnosisPanel]:
-    made = DIAGNOSIS.make(workspace)
-    yield made
-    workspace.close()
-    made.deleteLater()
+def panel(drawn: Drawn) -> DiagnosisPanel:
+    return drawn(DIAGNOSIS)
 
 
 def examined(qtbot: QtBot, panel: DiagnosisPanel, path: object) -> RecordedRun:
@@ -159,9 +142,9 @@ def test_a_source_of_texts_is_examined_as_far_as_it_goes(qtbot: QtBot, panel: Di
     assert "nothing to compare" in audit.title and rest.title == "Not looked at"
 
 
-def test_a_run_without_an_update_cannot_be_examined(workspace: Workspace, panel: DiagnosisPanel) -> None:
-    workspace.activate(RunHandle(title="Bandit", origin=origin(Settings()), path=DATA / "none.grpo"))
-    panel.draw(workspace.view)
+def test_a_run_without_an_update_cannot_be_examined(panel: DiagnosisPanel) -> None:
+    panel.workspace.activate(bandit())
+    panel.draw(panel.workspace.view)
     assert not panel.button.isEnabled() and "no update yet" in panel.button.toolTip()
 
 
@@ -178,7 +161,7 @@ def test_another_run_does_not_show_the_findings_of_the_first(qtbot: QtBot, panel
 
 
 def test_what_is_found_crosses_to_the_window_unchanged() -> None:
-    for result in examination(str(DISEASED / "kl_explodes"), poll=nothing):
+    for result in examination(str(DISEASED / "kl_explodes"), poll=lambda: None):
         assert unpacked(*packed(result)) == result
 
 

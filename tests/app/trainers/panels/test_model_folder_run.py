@@ -12,13 +12,8 @@ from PySide6.QtWidgets import QFileDialog
 
 from app.panel_registry import EVOLUTION, SCORE_YOUR_OWN, TOKEN_INSPECTOR, WHAT_IF
 from app.panels.evolution.head import IN_WORDS
-from app.panels.evolution.panel import EvolutionPanel
-from app.panels.score import ScorePanel
-from app.panels.tokens.panel import TokenInspectorPanel
-from app.panels.what_if.panel import WhatIfPanel
 from app.settings.files import exists
 from app.trainers.panel_rows import COMPLETIONS
-from app.trainers.panels.completions.panel import CompletionsPanel
 from grpo_core.explain import Quantity, explain
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics
@@ -71,7 +66,6 @@ def adapted(driver: Driver, recorded: dict[int, Path]) -> Driver:
 
 def test_evolution_speaks_of_sums_and_offers_tasks_in_words(adapted: Driver, front: Front) -> None:
     panel = front(EVOLUTION)
-    assert isinstance(panel, EvolutionPanel)
     adapted.settle()
     assert "answer every time" in panel.watch.text()
     visible = [button for button in panel.chips.buttons if not button.isHidden()]
@@ -96,7 +90,6 @@ def test_evolution_shows_what_the_reward_sees_and_greedy_answers_beside_it(
             writer.append(judged, metrics(judged))
     opened(driver, tmp_path / "right.grpo")
     panel = front(EVOLUTION)
-    assert isinstance(panel, EvolutionPanel)
     driver.settle()
     assert panel.dial.lines[0] == "sampled: 4 of 8"
     assert panel.dial.lines[1].startswith("greedy, held out: ")
@@ -134,7 +127,7 @@ def test_what_a_model_says_before_its_first_update_stands_under_evolution(
     assert shown is not None
     adapted.program.runs.new_run_of(shown.origin.settings)
     run, panel, controller = adapted.program.workspace.run, front(EVOLUTION), adapted.program.controller
-    assert run is not None and isinstance(panel, EvolutionPanel)
+    assert run is not None
     monkeypatch.setattr(controller, "ask", asked.append)
     monkeypatch.setattr(controller, "run_id", run.id)
     assert "parameters" in panel.note.text() and " s here" not in panel.note.text()
@@ -163,7 +156,6 @@ def test_how_an_answer_turned_is_told_in_quotation_marks(
             writer.append(dataclasses.replace(step, watched_tokens=watched), metrics(step))
     opened(driver, path)
     panel = front(EVOLUTION)
-    assert isinstance(panel, EvolutionPanel)
     driver.settle()
     assert panel.story.text() == (
         "“What is 5 plus 9? Reply…” was answered “5 + 9 = 13”; since update 2 it is “5 + 9 = 14”, which is right."
@@ -171,19 +163,15 @@ def test_how_an_answer_turned_is_told_in_quotation_marks(
 
 
 def test_the_question_stands_in_the_boxes_on_one_line(adapted: Driver, front: Front) -> None:
-    for spec in (TOKEN_INSPECTOR, SCORE_YOUR_OWN):
-        panel = front(spec)
-        assert isinstance(panel, (TokenInspectorPanel, ScorePanel))
+    for box in (front(TOKEN_INSPECTOR).choices.prompt, front(SCORE_YOUR_OWN).prompt):
         adapted.settle()
-        box = panel.prompt if isinstance(panel, ScorePanel) else panel.choices.prompt
         texts = [box.itemText(place) for place in range(box.count())]
-        assert all(text.endswith(ASKED) and "What is" in text for text in texts), spec.id
-        assert not any("im_start" in text or "\n" in text for text in texts), spec.id
+        assert all(text.endswith(ASKED) and "What is" in text for text in texts)
+        assert not any("im_start" in text or "\n" in text for text in texts)
 
 
 def test_each_place_shows_the_likeliest_tokens_as_such(adapted: Driver, front: Front) -> None:
     panel = front(TOKEN_INSPECTOR)
-    assert isinstance(panel, TokenInspectorPanel)
     adapted.program.workspace.select(row=0, token=0)
     adapted.settle()
     spoken = panel.detail.accessibleDescription()
@@ -196,7 +184,6 @@ def test_each_place_shows_the_likeliest_tokens_as_such(adapted: Driver, front: F
 
 def test_completions_show_the_question_without_its_template(adapted: Driver, front: Front) -> None:
     panel = front(COMPLETIONS)
-    assert isinstance(panel, CompletionsPanel)
     adapted.settle()
     prompt, _ = panel.texts(0)
     assert prompt is not None and prompt.startswith("What is") and prompt.endswith(ASKED)
@@ -204,7 +191,6 @@ def test_completions_show_the_question_without_its_template(adapted: Driver, fro
 
 def test_any_text_can_be_typed_to_a_model_with_a_tokenizer(adapted: Driver, front: Front) -> None:
     panel = front(SCORE_YOUR_OWN)
-    assert isinstance(panel, ScorePanel)
     adapted.settle()
     panel.field.setText("It is twelve!")
     assert panel.button.isEnabled()
@@ -216,8 +202,6 @@ def test_what_cannot_be_asked_of_a_model_whose_every_weight_is_trained_says_why(
 ) -> None:
     opened(driver, recorded[0])
     score, what_if = front(SCORE_YOUR_OWN), front(WHAT_IF)
-    assert isinstance(score, ScorePanel)
-    assert isinstance(what_if, WhatIfPanel)
     driver.settle()
     assert "A run that trains an adapter answers here." in score.empty.text()
     assert not what_if.header.ask.isEnabled()
@@ -234,8 +218,6 @@ def test_a_run_of_every_weight_with_a_folder_for_snapshots_can_be_asked(
         writer.extend((dataclasses.replace(step, settings=kept), metrics(step)) for step in steps)
     opened(driver, path)
     score, what_if = front(SCORE_YOUR_OWN), front(WHAT_IF)
-    assert isinstance(score, ScorePanel)
-    assert isinstance(what_if, WhatIfPanel)
     driver.settle()
     assert not score.empty.isVisible()
     assert what_if.header.ask.isEnabled()

@@ -2,51 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication
 
-from app.theme.tokens import LIGHT
 from app.trainers.panel_rows import REWARD_WEIGHTS
 from app.trainers.panels.reward_weights import COLUMNS, RewardWeightsPanel
-from app.trainers.recorded_run import RecordedRun
-from app.workspace.run_handle import RunHandle
-from app.workspace.workspace import Workspace
 from grpo_core import recompute
-from grpo_core.config import Settings
-from grpo_core.learners import origin
-from grpo_core.record import Step
-from grpo_core.trainers.importers import open_source
 from grpo_core.trainers.reweighting import reweighted
+from tests.app.trainers.panels.conftest import Drawn, bandit, shown_step
 from tests.core.trainers.trace_files import DATA
 
 KEYS = [column.key for column in COLUMNS]
 
 
 @pytest.fixture
-def panel(qapp: QApplication) -> Iterator[RewardWeightsPanel]:
-    workspace = Workspace(Settings(), LIGHT)
-    workspace.activate(RecordedRun(open_source(DATA / "grpo")))
-    made = REWARD_WEIGHTS.make(workspace)
-    made.resize(900, 400)
-    made.draw(workspace.view)
-    yield made
-    workspace.close()
-    made.deleteLater()
+def panel(drawn: Drawn) -> RewardWeightsPanel:
+    return drawn(REWARD_WEIGHTS, DATA / "grpo")
 
 
 def column(panel: RewardWeightsPanel, key: str) -> list[object]:
     table = panel.table.table
     return [table.value(row, KEYS.index(key)) for row in range(table.rowCount())]
-
-
-def shown_step(panel: RewardWeightsPanel) -> Step:
-    step = panel.workspace.view.step.step
-    assert step is not None
-    return step
 
 
 def test_it_opens_at_the_recorded_weights_with_nothing_turned(panel: RewardWeightsPanel) -> None:
@@ -106,14 +83,12 @@ def test_weights_stay_from_step_to_step_and_pasted_scores_do_not(panel: RewardWe
     assert panel.scores == {} and panel.sliders.weights[0] == 0.0
 
 
-@pytest.mark.parametrize("path", [DATA.parent / "sources" / "trl"])
-def test_a_run_without_tokens_says_why(panel: RewardWeightsPanel, path: object) -> None:
-    panel.workspace.activate(RecordedRun(open_source(path)))  # type: ignore[arg-type]
-    panel.draw(panel.workspace.view)
+def test_a_run_without_tokens_says_why(drawn: Drawn) -> None:
+    panel = drawn(REWARD_WEIGHTS, DATA.parent / "sources" / "trl")
     assert panel.empty.isVisibleTo(panel) and panel.empty.text() == panel.workspace.view.run.why_no_step
 
 
 def test_a_run_of_our_own_says_what_is_weighted_here(panel: RewardWeightsPanel) -> None:
-    panel.workspace.activate(RunHandle(title="Bandit", origin=origin(Settings()), path=DATA / "none.grpo"))
+    panel.workspace.activate(bandit())
     panel.draw(panel.workspace.view)
     assert "File > Open" in panel.empty.text()

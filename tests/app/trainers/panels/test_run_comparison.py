@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from app.theme.tokens import LIGHT
 from app.trainers.panel_rows import RUN_COMPARISON
 from app.trainers.panels.run_comparison import RunComparisonPanel, choices, parting, picture, settings_that_differ
 from app.trainers.recorded_run import RecordedRun
-from app.workspace.workspace import Workspace
-from grpo_core.config import Settings
 from grpo_core.trainers.importers import open_source
 from grpo_core.trainers.recorded_series import numbers
-from tests.core.trainers.trace_files import DATA, HEALTHY, VERL
+from tests.app.trainers.panels.conftest import Drawn
+from tests.core.trainers.trace_files import DATA, HEALTHY, VERL, copied, redescribed
 
 
 def computed(path: Path) -> RecordedRun:
@@ -30,16 +25,8 @@ def computed(path: Path) -> RecordedRun:
 
 
 @pytest.fixture
-def panel(qapp: object) -> Iterator[RunComparisonPanel]:
-    workspace = Workspace(Settings(), LIGHT)
-    for name in ("fault_clip", "grpo"):
-        workspace.activate(computed(DATA / name))
-    made = RUN_COMPARISON.make(workspace)
-    made.resize(800, 300)
-    made.draw(workspace.view)
-    yield made
-    workspace.close()
-    made.deleteLater()
+def panel(drawn: Drawn) -> RunComparisonPanel:
+    return drawn(RUN_COMPARISON, computed(DATA / "fault_clip"), computed(DATA / "grpo"))
 
 
 @pytest.mark.parametrize("name", [*HEALTHY, VERL])
@@ -58,10 +45,7 @@ def test_every_number_that_the_trainer_reported_can_be_chosen() -> None:
 
 
 def test_a_run_and_itself_never_part(tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(DATA / "grpo", tmp_path / "copy"))
-    facts = json.loads((folder / "trace.json").read_text("utf-8"))
-    facts["settings"]["output_dir"] = "somewhere/else"
-    (folder / "trace.json").write_text(json.dumps(facts), "utf-8")
+    folder = redescribed(copied("grpo", tmp_path), {"output_dir": "somewhere/else"})
     run, copy = computed(DATA / "grpo"), computed(folder)
     assert "are the same" in parting(run, copy)
     assert settings_that_differ(run, copy) == []

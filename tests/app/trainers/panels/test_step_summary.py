@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtWidgets import QApplication
 
 from app.panel_registry import TOKEN_INSPECTOR, WHAT_IF
-from app.theme.tokens import LIGHT
 from app.trainers.panel_rows import COMPLETIONS, STEP_SUMMARY
 from app.trainers.panels.step_summary import GROUPS, TOKENS, StepSummaryPanel
 from app.trainers.recorded_run import RecordedRun
-from app.workspace.workspace import Workspace
-from grpo_core.config import Settings
 from grpo_core.leading import CONTRIBUTIONS
 from grpo_core.trainers.importers import open_source
 from tests.app.conftest import Driver
+from tests.app.trainers.panels.conftest import Drawn, bandit
 from tests.core.trainers.trace_files import DATA
 
 DISEASED, SOURCES = DATA.parent / "diseased", DATA.parent / "sources"
@@ -26,19 +22,20 @@ KEYS, GROUP_KEYS = [column.key for column in TOKENS], [column.key for column in 
 
 
 @pytest.fixture
-def panel(qapp: QApplication) -> Iterator[StepSummaryPanel]:
-    workspace = Workspace(Settings(), LIGHT)
-    made = STEP_SUMMARY.make(workspace)
-    made.resize(371, 450)
-    yield made
-    workspace.close()
-    made.deleteLater()
+def panel(drawn: Drawn) -> StepSummaryPanel:
+    return drawn(STEP_SUMMARY, width=371, height=450)
 
 
 def show(panel: StepSummaryPanel, path: Path) -> StepSummaryPanel:
     panel.workspace.activate(RecordedRun(open_source(path)))
     panel.draw(panel.workspace.view)
     return panel
+
+
+def rank_by(panel: StepSummaryPanel, name: str) -> None:
+    panel.by.setCurrentIndex(panel.by.findData(name))
+    panel.by.activated.emit(panel.by.currentIndex())
+    panel.draw(panel.workspace.view)
 
 
 def column(panel: StepSummaryPanel, key: str) -> list[object]:
@@ -48,9 +45,7 @@ def column(panel: StepSummaryPanel, key: str) -> list[object]:
 @pytest.mark.parametrize("name", CONTRIBUTIONS)
 def test_the_tokens_are_those_with_the_largest_contributions(panel: StepSummaryPanel, name: str) -> None:
     show(panel, DATA / "grpo")
-    panel.by.setCurrentIndex(panel.by.findData(name))
-    panel.by.activated.emit(panel.by.currentIndex())
-    panel.draw(panel.workspace.view)
+    rank_by(panel, name)
     view = panel.workspace.view.step
     assert view.step is not None and view.terms is not None and view.gradient is not None
     values = CONTRIBUTIONS[name].of(view.step, view.terms, view.gradient)
@@ -93,17 +88,12 @@ def test_where_no_token_is_pushed_a_sentence_stands_alone(panel: StepSummaryPane
 
 def test_without_a_reference_there_is_no_kl(panel: StepSummaryPanel) -> None:
     show(panel, DISEASED / "ever_longer")
-    panel.by.setCurrentIndex(panel.by.findData("kl"))
-    panel.by.activated.emit(panel.by.currentIndex())
-    panel.draw(panel.workspace.view)
+    rank_by(panel, "kl")
     assert panel.tokens.isHidden() and "no KL" in panel.tokens_sentence.text()
 
 
 def test_before_an_update_it_says_what_will_be_there(panel: StepSummaryPanel) -> None:
-    from app.workspace.run_handle import RunHandle
-    from grpo_core.learners import origin
-
-    panel.workspace.activate(RunHandle(title="Bandit", origin=origin(Settings()), path=DATA / "none.grpo"))
+    panel.workspace.activate(bandit())
     panel.draw(panel.workspace.view)
     assert panel.empty.isVisibleTo(panel) and "Press Step" in panel.empty.text()
 

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtCore import QPoint, QRect, Qt
-from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.theme.tokens import LIGHT
 from app.token_grid.tints import OVERVIEW
 from app.trainers.panel_rows import TOKEN_OVERVIEW
 from app.trainers.panels.token_overview.panel import TITLES, TokenOverviewPanel
 from app.trainers.panels.token_overview.strips import aligned, binned, edges, offsets, picture
-from app.trainers.recorded_run import RecordedRun
-from app.workspace.workspace import Workspace
-from grpo_core.config import Settings
-from grpo_core.trainers.importers import open_source
+from tests.app.trainers.panels.conftest import Drawn, shown_step
 from tests.core.trainers.trace_files import DATA
 
 DISEASED = DATA.parent / "diseased"
@@ -70,21 +64,15 @@ def test_colours_follow_sign_and_size() -> None:
 
 
 @pytest.fixture
-def panel(qapp: QApplication, qtbot: QtBot) -> Iterator[TokenOverviewPanel]:
-    workspace = Workspace(Settings(), LIGHT)
-    workspace.activate(RecordedRun(open_source(DISEASED / "ever_longer")))
-    made = TOKEN_OVERVIEW.make(workspace)
-    made.resize(800, 500)
+def panel(drawn: Drawn) -> TokenOverviewPanel:
+    made = drawn(TOKEN_OVERVIEW, DISEASED / "ever_longer", width=800, height=500)
     made.show()
-    made.draw(workspace.view)
-    yield made
-    workspace.close()
-    made.deleteLater()
+    made.draw(made.workspace.view)
+    return made
 
 
 def test_a_click_selects_the_token_under_it(panel: TokenOverviewPanel, qtbot: QtBot) -> None:
-    step = panel.workspace.view.step.step
-    assert step is not None
+    step = shown_step(panel)
     strips = panel.strips
     for row, token in ((0, 0), (2, 11), (15, 3)):
         assert step.there[row, token]
@@ -150,7 +138,6 @@ def test_another_step_of_another_length_is_shown_whole(panel: TokenOverviewPanel
     drag(panel.strips, qtbot, QPoint(50, 20), QPoint(90, 60))
     panel.workspace.move_to(1)
     panel.draw(panel.workspace.view)
-    step = panel.workspace.view.step.step
-    assert step is not None
+    step = shown_step(panel)
     width = int(step.there.sum(axis=1).max())
     assert QRect(0, 0, width, len(step.group)).contains(panel.strips.window_shown)

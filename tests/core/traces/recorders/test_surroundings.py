@@ -19,7 +19,7 @@ import pytest
 from benchmarks.surroundings import SURROUNDINGS, Panic, Recorded, Surrounding, hook_raises, hooks, raising
 from grpo_core.traces.recorders import trl, verl
 from tests.core.traces.recorders.test_trl import Trainer
-from tests.core.traces.recorders.test_verl import Batch, SimpleConfig, Worker, batch, stand_in
+from tests.core.traces.recorders.test_verl import Batch, SimpleConfig, Worker, batch, recorded, stand_in
 
 torch = pytest.importorskip("torch")
 ROOT = Path(__file__).parents[4]
@@ -260,8 +260,7 @@ class Locked(Batch):
 
 def test_a_locked_batch_is_trained_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     worker = Worker()
-    recorder = verl.record(worker, tmp_path / "trace")
-    assert recorder is not None
+    recorder = recorded(worker, tmp_path)
     assert worker.train_mini_batch(Locked(batch()))["metrics"]
     recorder.close()
     assert "stopped recording (RuntimeError: Cannot modify locked" in capsys.readouterr().err

@@ -133,6 +133,11 @@ def noisy(step: Step) -> np.ndarray:
     return step.old_logp + 0.1 * np.random.default_rng(step.step).normal(size=step.mask.shape).astype(np.float32)
 
 
+def without_some(step: Step) -> np.ndarray:
+    """Return the mask without some three in ten of the tokens."""
+    return step.mask & (np.random.default_rng(step.step).random(step.mask.shape) < 0.7)
+
+
 def rows(step: Step, those: np.ndarray) -> float:
     return float(those.sum())
 
@@ -235,6 +240,23 @@ TWO: dict[str, tuple[Plant, Plant, set[str]]] = {
     "mean and mask": (given_by(baseline="batch_mean"), without(first=True), {"baseline:batch_mean", "mask_first"}),
 }
 """Pairs of faults, one in the advantages and one in the loss."""
+TOGETHER: dict[str, tuple[Planted, set[str]]] = {
+    "two in one loss": (
+        Planted(used=lambda s, before, n: under(kl="k1")(rolled("old_logp")(s, before, n), before, n)),
+        {"kl:k1", "old_shifted"},
+    ),
+    "a factor on a change": (Planted(used=reduced("token", tokens), losing=2.0), {"reduction:bnpo", "loss_factor"}),
+    "not told apart by the run": (Planted(losing=0.5, beta=0.0), {"advantage_factor", "loss_factor"}),
+    "an inverted mask": (
+        Planted(
+            recorded=lambda s, before, n: dataclasses.replace(s, mask=without_some(s), present=s.mask),
+            used=other(mask=lambda s: s.there & ~s.mask),
+        ),
+        {"mask_inverted"},
+    ),
+    "KL not times ratio": (Planted(used=under(kl_importance=False), kl_importance=True), {"kl_without_ratio"}),
+}
+"""Run -> the names of its one cause."""
 
 
 @pytest.mark.parametrize("fault", IN_LOSS)
@@ -286,17 +308,12 @@ def test_a_fault_in_the_advantages_and_one_in_the_loss_are_both_named(faults: st
     assert {cause.names[0] for cause in result.causes} == names and all(c.grade == NAMED for c in result.causes)
 
 
-def test_two_faults_in_one_loss_are_named_together() -> None:
-    def both(step: Step, previous: Step | None, n: int) -> Step:
-        return under(kl="k1")(rolled("old_logp")(step, previous, n), previous, n)
-
-    (cause,) = audit(Planted(used=both)).causes
-    assert cause.grade == NAMED and {*cause.names} == {"kl:k1", "old_shifted"}
-
-
-def test_a_factor_on_a_change_is_named_beside_it() -> None:
-    (cause,) = audit(Planted(used=reduced("token", tokens), losing=2.0)).causes
-    assert cause.grade == NAMED and {*cause.names} == {"reduction:bnpo", "loss_factor"}
+@pytest.mark.parametrize("run", TOGETHER)
+def test_faults_of_one_loss_are_one_cause(run: str) -> None:
+    planted, names = TOGETHER[run]
+    (cause,) = audit(planted).causes
+    assert cause.grade == NAMED and {*cause.names} == names
+    assert len(cause.sentences) == 2 or run != "not told apart by the run"
 
 
 def test_a_fault_that_begins_midway_names_its_first_step() -> None:
@@ -331,12 +348,6 @@ def test_the_report_says_cause_step_consequence_and_remedy() -> None:
     said = list(told(cause))
     assert said[0] == "Cause: The clip range was 0.2 below and 0.28 above. From step 6 on."
     assert said[1].startswith("Effect: ") and said[2].startswith("What to change: ")
-
-
-def test_faults_that_a_run_cannot_tell_apart_are_one_class() -> None:
-    (cause,) = audit(Planted(losing=0.5, beta=0.0)).causes
-    assert cause.grade == NAMED and {*cause.names} == {"advantage_factor", "loss_factor"}
-    assert len(cause.sentences) == 2
 
 
 def test_the_trainers_length_tells_that_the_last_token_is_masked() -> None:
@@ -396,18 +407,6 @@ def shape_of(recorded: Plant) -> str:
     """Return the pattern of deviating advantages, as if nothing explained them."""
     run = Planted(recorded=recorded)
     return compare.shape([compare.compared("advantage", Update(step=run.step(k))) for k in range(1, UPDATES + 1)])
-
-
-def test_an_inverted_mask_is_named() -> None:
-    def left_out(step: Step) -> np.ndarray:
-        return step.mask & (np.random.default_rng(step.step).random(step.mask.shape) < 0.7)
-
-    def tools(step: Step, previous: Step | None, n: int) -> Step:
-        return dataclasses.replace(step, mask=left_out(step), present=step.mask)
-
-    inverted = other(mask=lambda step: step.there & ~step.mask)
-    (cause,) = audit(Planted(recorded=tools, used=inverted)).causes
-    assert cause.grade == NAMED and cause.names == ("mask_inverted",)
 
 
 @pytest.mark.parametrize("fault", ["clip 0.28 above", "first masked", "k1"])

@@ -23,8 +23,7 @@ from grpo_core.trainers.health.finding import Finding
 from grpo_core.trainers.importers.trace import Trace
 from grpo_core.trainers.own_run import as_recorded
 from tests.core.trainers.claims.test_finding_claims import as_seen, far_from_reference, of_ends, of_masks, of_settings
-from tests.core.trainers.health.test_diagnose import Tables, completions
-from tests.core.trainers.health.test_findings_hold import Steps, of_steps, recorded
+from tests.core.trainers.health.made import Steps, Tables, completions, of_steps, recorded
 from tests.core.trainers.health.test_own_runs import trained
 from tests.core.trainers.health.test_sick_and_healthy import SICK, clipped, tables
 from tests.core.trainers.trace_files import DATA
@@ -53,18 +52,18 @@ def advice(run: Run, check: str) -> tuple[str, ...]:
 
 def longer(settings: Settings) -> Run:
     """Return a run whose completions grow."""
-    return Tables([completions([0.0, 1.0] * 4, length=np.full(8, 10 + 10 * n + n % 2)) for n in range(9)], settings)
+    return Tables([completions(length=np.full(8, 10 + 10 * n + n % 2)) for n in range(9)], settings)
 
 
 def aged(settings: Settings) -> Run:
     """Return a run trained on old samples."""
-    return Tables([completions([0.0, 1.0] * 4, staleness=np.full(8, 12.0)) for _ in range(4)], settings)
+    return Tables([completions(staleness=np.full(8, 12.0)) for _ in range(4)], settings)
 
 
 def wild(std: str) -> Run:
     """Return a run with a single advantage of 1000."""
     given = [np.where(np.arange(8) == 0, size, 1.0) for size in (1.0, 1.0, 1e3)]
-    return Tables([completions([0.0, 1.0] * 4, advantage=own) for own in given], recorded(std=std))
+    return Tables([completions(advantage=own) for own in given], recorded(std=std))
 
 
 def collapsed(**objective: Any) -> Run:
@@ -73,7 +72,7 @@ def collapsed(**objective: Any) -> Run:
 
 
 def drifted(**objective: Any) -> Run:
-    return of_steps(recorded(**objective), 4, far_from_reference(RNG()), passes=1, prompts=2, tokens=3)
+    return of_steps(recorded(**objective), 4, far_from_reference(RNG()))
 
 
 SAID: dict[str, tuple[Callable[[], Run], str, set[str], set[str]]] = {
@@ -265,7 +264,7 @@ def noisy(name: str, size: float) -> Run:
         others = step.logp[0] + size * chance.normal(size=step.mask.shape)
         return dataclasses.replace(step, ref_logp=None, **{name: others})
 
-    return of_steps(recorded(beta=0.0), 4, change, passes=1, prompts=2, tokens=3)
+    return of_steps(recorded(beta=0.0), 4, change)
 
 
 def from_first(name: str, run: Run) -> Run:
@@ -284,7 +283,7 @@ def small_steps(**bounds: float) -> Run:
 
 
 def capped(cap: float) -> Run:
-    return of_steps(recorded(surrogate="cispo", clip_high=cap), 2, lambda step: step, passes=1)
+    return of_steps(recorded(surrogate="cispo", clip_high=cap), 2, passes=1)
 
 
 def far_start(run: Run) -> Run:
@@ -299,16 +298,16 @@ def never_reached() -> Run:
 REPLAYED: dict[str, tuple[Callable[[], Run], str, Callable[[Run], Run]]] = {
     "score": (SICK["NaN rewards"][0], "rewards_missing", partial(of_rewards, np.nan_to_num)),
     "groups": (
-        lambda: Tables([dataclasses.replace(completions([0.0, 1.0] * 4), group=np.arange(8))] * 3, recorded()),
+        lambda: Tables([completions(group=np.arange(8))] * 3),
         "groups_of_one",
-        lambda run: Tables([completions([0.0, 1.0] * 4)] * 3, run.settings),
+        lambda run: Tables([completions()] * 3, run.settings),
     ),
     "divide": (lambda: wild("none"), "advantage_outliers", divided),
     "weigh": (SICK["two rewards that oppose"][0], "reward_parts_fight", weighed),
     "read_longest": (SICK["length hack"][0], "length_hack", without_length),
     "harder": (SICK["all right"][0], "dead_groups_right", without_solved),
     "finer": (
-        lambda: tables(lambda r, n: completions(np.repeat(r.choice([0.0, 0.5, 0.5, 1.0], 4), 4).tolist())),
+        lambda: tables(lambda r, n: completions(np.repeat(r.choice([0.0, 0.5, 0.5, 1.0], 4), 4))),
         "dead_groups_same",
         partial(of_rewards, lambda paid: paid + 0.01 * (np.arange(len(paid)) % 4)),
     ),
@@ -321,7 +320,7 @@ REPLAYED: dict[str, tuple[Callable[[], Run], str, Callable[[Run], Run]]] = {
         lambda run: under(run.settings.replace({"objective.clip_low": 3e-4, "objective.clip_high": 4e-4}), run),
     ),
     "cap": (lambda: capped(0.2), "cap_below_one", lambda run: capped(5.0)),
-    "reference": (lambda: of_steps(recorded(), 4, lambda step: step, passes=1), "reference_elsewhere", far_start),
+    "reference": (lambda: of_steps(recorded(), 4, passes=1), "reference_elsewhere", far_start),
     "mask_others": (lambda: next(iter(of_masks(RNG()))), "mask_covers_others", own_mask),
     "end_token": (lambda: next(iter(of_ends(RNG()))), "unknown_end", with_end),
     "same_scoring": (lambda: noisy("old_logp", 0.5), "first_pass_differs", partial(from_first, "old_logp")),
@@ -346,7 +345,7 @@ def test_advice_that_asserts_an_effect_has_it_when_it_is_replayed(kind: str) -> 
 @pytest.mark.parametrize("reduction", ["sequence", "token", "constant"])
 def test_only_a_loss_that_is_divided_by_length_favours_long_wrong_answers(reduction: str) -> None:
     settings = recorded(reduction=reduction, max_tokens=8, beta=0.0)
-    (step,) = of_steps(settings, 1, lambda step: step, passes=1, prompts=1, tokens=8).steps
+    (step,) = of_steps(settings, 1, passes=1, prompts=1, tokens=8).steps
     mask = np.arange(8) < np.array([2, 8] * (len(step.mask) // 2))[:, None]
     step = dataclasses.replace(step, mask=mask, present=None, advantage=-np.ones(len(mask)))
     weight = recompute.terms(step, 0).weight

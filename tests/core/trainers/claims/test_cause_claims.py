@@ -31,7 +31,6 @@ RUNS = {
     "length": Planted(longer=1.0),
     "all left": Planted(recorded=RECORDED["all left"][0]),
     "zero": Planted(recorded=RECORDED["old zero"][0]),
-    "first masked": Planted(recorded=RECORDED["first masked"][0]),
 }
 
 

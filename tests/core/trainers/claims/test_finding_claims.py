@@ -16,8 +16,6 @@ from grpo_core import recompute
 from grpo_core.bandit.learner import BanditLearner
 from grpo_core.claims.claim import Tabled
 from grpo_core.config import Settings
-from grpo_core.errors import NotRecordedError
-from grpo_core.foreign.recording import Completions, Report
 from grpo_core.foreign.trajectory import Trajectory, Turn
 from grpo_core.learners import origin
 from grpo_core.record import Step
@@ -30,8 +28,8 @@ from grpo_core.trainers.health.update import read
 from grpo_core.trainers.own_run import as_recorded, reward_range, table_of
 from grpo_core.trainers.testing import raw_arrays
 from tests.core.claims.drawn import assert_enough, kind_of, kinds_in, others
-from tests.core.trainers.health.test_diagnose import Tables, completions
-from tests.core.trainers.health.test_findings_hold import Steps, drifted, of_steps, recorded, tables_of
+from tests.core.trainers.health.made import Logs, Steps, Tables, completions, in_parts, of_steps, recorded, with_reports
+from tests.core.trainers.health.test_findings_hold import drifted, tables_of
 
 MODULES = ("findings", "group_size")
 KINDS = (*kinds_in(*(f"grpo_core.trainers.claims.{name}" for name in MODULES)), *FAULTS)
@@ -39,16 +37,16 @@ KINDS = (*kinds_in(*(f"grpo_core.trainers.claims.{name}" for name in MODULES)), 
 
 def runs(numbers: np.random.Generator) -> Iterator[Any]:
     """Yield a run of tables, one with fluctuating entropy, and one with tokens."""
-    yield Tables(tables_of(numbers, 6), recorded())
+    yield Tables(tables_of(numbers, 6))
     course = np.exp(np.cumsum(numbers.normal(size=12))) * numbers.choice([0.2, 1.0])
     paid = [numbers.choice([0.0, 1.0], 8, p=[0.8, 0.2]).tolist() for _ in course]
     pairs = zip(paid, course, strict=True)
-    yield Tables([dataclasses.replace(completions(r), entropy=np.full(8, e)) for r, e in pairs], recorded())
+    yield Tables([completions(r, entropy=np.full(8, e)) for r, e in pairs])
     settings = recorded(
         level="token", beta=float(numbers.choice([0.0, 0.04])), kl=str(numbers.choice(["k1", "k3"])), surrogate="clip"
     )
     change = drifted(numbers, 5.0, pushed=True)
-    yield of_steps(settings, 5, change, passes=int(numbers.integers(1, 3)), prompts=2, tokens=3)
+    yield of_steps(settings, 5, change, passes=int(numbers.integers(1, 3)))
 
 
 def of_lengths(numbers: np.random.Generator) -> Iterator[Any]:
@@ -57,31 +55,25 @@ def of_lengths(numbers: np.random.Generator) -> Iterator[Any]:
     """
     count = int(numbers.integers(6, 12))
     course = 40 * np.exp(np.linspace(0, numbers.choice([-1.0, 1.0]) * numbers.uniform(0.5, 2), count))
-    tables = [completions(numbers.choice([0.0, 1.0], 8).tolist()) for _ in course]
+    tables = [completions(numbers.choice([0.0, 1.0], 8)) for _ in course]
     pairs = zip(tables, course, strict=True)
-    yield Tables([dataclasses.replace(t, length=c + numbers.normal(size=8)) for t, c in pairs], recorded())
+    yield Tables([dataclasses.replace(t, length=c + numbers.normal(size=8)) for t, c in pairs])
     shares = np.linspace(0, 1, count) ** 2 if numbers.random() < 0.5 else np.full(count, 0.97)
     cut = [numbers.random(8) < share for share in shares]
-    yield Tables([dataclasses.replace(t, truncated=c) for t, c in zip(tables, cut, strict=True)], recorded())
+    yield Tables([dataclasses.replace(t, truncated=c) for t, c in zip(tables, cut, strict=True)])
     size = float(numbers.uniform(0.05, 1.0))
 
     def other(step: Step) -> Step:
         return dataclasses.replace(step, sampling_logp=step.logp[0] + size * numbers.normal(size=step.mask.shape))
 
-    yield of_steps(recorded(), 4, other, passes=1, prompts=2, tokens=3)
-
-
-def with_reports(run: Any, reports: dict[str, float]) -> Any:
-    """Return the run with the same report after every update."""
-    run.reports = lambda position: [Report(step=position, numbers=reports)]
-    return run
+    yield of_steps(recorded(), 4, other)
 
 
 def not_finite(numbers: np.random.Generator) -> Iterator[Any]:
     """Yield a run with a non-finite number, for every place where one can occur."""
     bad = float(numbers.choice([np.inf, -np.inf]))
     for place in PLACES:
-        run = of_steps(recorded(), int(numbers.integers(1, 5)), lambda step: step, passes=2, prompts=1, tokens=2)
+        run = of_steps(recorded(), int(numbers.integers(1, 5)), passes=2, prompts=1, tokens=2)
         n = int(numbers.integers(len(run)))
         step, table, row = run.steps[n], run.tables[n], int(numbers.integers(8))
         if place == "reward":
@@ -103,13 +95,6 @@ def not_finite(numbers: np.random.Generator) -> Iterator[Any]:
         yield run
 
 
-def in_parts(parts: np.ndarray, weights: tuple[float, ...]) -> Completions:
-    """Return a table whose rewards have the components (B, K)."""
-    names = tuple("abc"[: parts.shape[1]])
-    table = completions((parts @ np.array(weights)).tolist())
-    return dataclasses.replace(table, reward_parts=parts, reward_names=names, reward_weights=weights)
-
-
 def of_parts(numbers: np.random.Generator) -> Iterator[Any]:
     """Yield runs whose reward functions are constant, differ only between prompts, oppose each other, or are
     exploited, and one with an extreme advantage.
@@ -125,7 +110,7 @@ def of_parts(numbers: np.random.Generator) -> Iterator[Any]:
     for _ in range(5):
         one = numbers.normal(size=8)
         tables.append(in_parts(np.stack([one, 0.2 * numbers.normal(size=8) - one], axis=1), (1.0, 1.0)))
-    yield Tables(tables, recorded())
+    yield Tables(tables)
     count, far = int(numbers.integers(9, 14)), float(numbers.uniform(0.5, 1.5))
     watched = float(numbers.choice([0.0, 0.5]))
     tables = []
@@ -133,10 +118,10 @@ def of_parts(numbers: np.random.Generator) -> Iterator[Any]:
         around = 0.05 * numbers.normal(size=(8, 2))
         means = np.array([far * n / count, 0.9 - 0.7 * (n > count // 2)])
         tables.append(in_parts(around + means, (2.0, watched)))
-    yield Tables(tables, recorded())
+    yield Tables(tables)
     usual = [numbers.choice([-1.0, 1.0], 8) * numbers.uniform(0.5, 1.5, 8) for _ in range(4)]
     usual[int(numbers.integers(4))][3] = float(numbers.choice([-1, 1]) * numbers.uniform(60, 900))
-    yield Tables([dataclasses.replace(completions([0.0, 1.0] * 4), advantage=a) for a in usual], recorded())
+    yield Tables([completions(advantage=a) for a in usual])
 
 
 def of_missing(numbers: np.random.Generator) -> Iterator[Any]:
@@ -145,8 +130,8 @@ def of_missing(numbers: np.random.Generator) -> Iterator[Any]:
     for _ in range(int(numbers.integers(1, 6))):
         rewards = np.where(numbers.random(16) < numbers.choice([0.0, 0.1, 0.6]), np.nan, numbers.random(16))
         counted = None if numbers.random() < 0.5 else numbers.random(16) < 0.8
-        tables.append(dataclasses.replace(completions(rewards.tolist()), counted=counted))
-    yield Tables(tables, recorded())
+        tables.append(completions(rewards, counted=counted))
+    yield Tables(tables)
 
 
 def of_settings(numbers: np.random.Generator) -> Iterator[Any]:
@@ -154,16 +139,16 @@ def of_settings(numbers: np.random.Generator) -> Iterator[Any]:
     limit.
     """
     cap = float(numbers.uniform(0.1, 1.2))
-    yield of_steps(recorded(surrogate="cispo", clip_high=cap), 2, lambda step: step, passes=1)
+    yield of_steps(recorded(surrogate="cispo", clip_high=cap), 2, passes=1)
     settings = recorded(level="sequence", surrogate="clip", clip_low=0.2, clip_high=float(numbers.choice([0.2, 0.3])))
     size = float(numbers.choice([0.0, 1e-4, 1e-2]) * numbers.uniform(0.5, 2))
     yield of_steps(settings, 8, near(numbers, size), passes=2, prompts=1, tokens=3)
-    yield of_steps(recorded(beta=0.04), 4, far_from_reference(numbers), passes=1, prompts=2, tokens=3)
+    yield of_steps(recorded(beta=0.04), 4, far_from_reference(numbers))
     limit = dataclasses.replace(recorded().recorded, max_tokens=int(numbers.integers(8, 99)))
-    cut = dataclasses.replace(completions([0.0, 1.0] * 16), truncated=np.ones(32, bool))
+    cut = completions([0.0, 1.0] * 16, truncated=np.ones(32, bool))
     yield Tables([cut] * 2, dataclasses.replace(recorded(), task=limit))
-    dead = dataclasses.replace(completions([float(numbers.choice([0.0, 0.2]))] * 4 + [0.0, 1.0, 0.0, 1.0]))
-    yield Tables([dataclasses.replace(dead, truncated=numbers.random(8) < numbers.choice([0.8, 2.0]))] * 8, recorded())
+    dead = completions([float(numbers.choice([0.0, 0.2]))] * 4 + [0.0, 1.0, 0.0, 1.0])
+    yield Tables([dataclasses.replace(dead, truncated=numbers.random(8) < numbers.choice([0.8, 2.0]))] * 8)
 
 
 def of_masks(numbers: np.random.Generator) -> Iterator[Any]:
@@ -184,8 +169,8 @@ def of_masks(numbers: np.random.Generator) -> Iterator[Any]:
                     ),
                 )
             )
-        tables.append(dataclasses.replace(completions([0.0, 1.0] * 4), trajectories=tuple(rows)))
-    yield Tables(tables, recorded())
+        tables.append(completions(trajectories=tuple(rows)))
+    yield Tables(tables)
 
 
 def of_ages(numbers: np.random.Generator) -> Iterator[Any]:
@@ -193,7 +178,7 @@ def of_ages(numbers: np.random.Generator) -> Iterator[Any]:
     count = int(numbers.integers(2, 6))
     ages = [numbers.integers(6, 30, 8).astype(float) for _ in range(count)]
     known = [np.where(numbers.random(8) < 0.2, np.nan, age) for age in ages]
-    yield Tables([completions([0.0, 1.0] * 4, staleness=age) for age in known], recorded())
+    yield Tables([completions(staleness=age) for age in known])
 
 
 def of_answers(numbers: np.random.Generator) -> Iterator[Any]:
@@ -204,7 +189,7 @@ def of_answers(numbers: np.random.Generator) -> Iterator[Any]:
         mask[numbers.random(len(mask)) < 0.3, 1] = False
         return dataclasses.replace(step, mask=mask, present=present)
 
-    run = of_steps(recorded(), int(numbers.integers(1, 4)), change, passes=1, prompts=2, tokens=3)
+    run = of_steps(recorded(), int(numbers.integers(1, 4)), change)
     answers = (Turn(role="assistant", text="a"), Turn(role="tool", text="t"))
     for n, table in enumerate(run.tables):
         turns = [answers[: 1 + (numbers.random() < 0.6)] for _ in table.rewards]
@@ -217,26 +202,24 @@ def of_hacks(numbers: np.random.Generator) -> Iterator[Any]:
     """Yield runs whose rewards are rare, depend only on the prompt or the length, or are extreme; a run whose length
     limit costs reward; and one with a clip range meant for whole completions.
     """
-    rare = [
-        completions((numbers.random(32) < 0.06).astype(float).tolist()) for _ in range(int(numbers.integers(3, 12)))
-    ]
-    yield Tables(rare, recorded())
+    rare = [completions((numbers.random(32) < 0.06).astype(float)) for _ in range(int(numbers.integers(3, 12)))]
+    yield Tables(rare)
     paid = [np.repeat(numbers.random(4), 4).tolist() for _ in range(4)]
     named = [tuple(f"{n}.{k // 4}" for k in range(16)) for n in range(4)]
-    by_prompt = [dataclasses.replace(completions(p), prompts=names) for p, names in zip(paid, named, strict=True)]
-    yield Tables(by_prompt, recorded())
+    by_prompt = [completions(p, prompts=names) for p, names in zip(paid, named, strict=True)]
+    yield Tables(by_prompt)
     lengths = [np.rint(30 + 5 * n + 8 * numbers.random(16)) for n in range(int(numbers.integers(4, 10)))]
     sign = float(numbers.choice([-1.0, 1.0]))
-    yield Tables([dataclasses.replace(completions((sign * c).tolist()), length=c) for c in lengths], recorded())
+    yield Tables([completions(sign * c, length=c) for c in lengths])
     wild = [numbers.random(16) for _ in range(6)]
     wild[2][int(numbers.integers(16))] = float(numbers.uniform(50, 900))
-    yield Tables([completions(p.tolist()) for p in wild], recorded())
+    yield Tables([completions(p) for p in wild])
     cut = [numbers.random(16) < 0.68 for _ in range(8)]
     costs = [np.where(c, 0.0, 1.0) + 0.1 * numbers.random(16) for c in cut]
-    tables = [dataclasses.replace(completions(p.tolist()), truncated=c) for p, c in zip(costs, cut, strict=True)]
-    yield Tables(tables, recorded())
+    tables = [completions(p, truncated=c) for p, c in zip(costs, cut, strict=True)]
+    yield Tables(tables)
     narrow = recorded(level="token", surrogate="clip", clip_low=3e-4, clip_high=float(numbers.uniform(4e-4, 9e-4)))
-    yield of_steps(narrow, 3, drifted(numbers, 5.0, pushed=True), passes=2, prompts=2, tokens=3)
+    yield of_steps(narrow, 3, drifted(numbers, 5.0, pushed=True), passes=2)
 
 
 def near(numbers: np.random.Generator, size: float) -> Any:
@@ -281,21 +264,20 @@ def of_rewards(numbers: np.random.Generator) -> Iterator[Any]:
     """Yield runs in which each completion is a group of its own, dead groups are copies of one text, no advantage is
     given, or the rewards rise or fall.
     """
-    alone = [completions(numbers.random(8).tolist(), advantage=np.zeros(8)) for _ in range(3)]
-    yield Tables([dataclasses.replace(table, group=np.arange(8)) for table in alone], recorded())
-    same = [dataclasses.replace(completions([0.0] * 8), completions=("x",) * 8) for _ in range(5)]
-    yield Tables([*same, completions([0.0] * 4 + [1.0] * 4)][: int(numbers.integers(4, 7))], recorded())
+    alone = [completions(numbers.random(8), advantage=np.zeros(8)) for _ in range(3)]
+    yield Tables([dataclasses.replace(table, group=np.arange(8)) for table in alone])
+    same = [completions([0.0] * 8, completions=("x",) * 8) for _ in range(5)]
+    yield Tables([*same, completions([0.0] * 4 + [1.0] * 4)][: int(numbers.integers(4, 7))])
     given = [np.zeros(8) if n > 3 else numbers.normal(size=8) for n in range(int(numbers.integers(6, 12)))]
-    yield Tables([completions(numbers.random(8).tolist(), advantage=a) for a in given], recorded())
+    yield Tables([completions(numbers.random(8), advantage=a) for a in given])
     for slope in (0.1, -0.1):
-        yield Tables([completions((slope * n + numbers.random(8)).tolist()) for n in range(12)], recorded())
+        yield Tables([completions(slope * n + numbers.random(8)) for n in range(12)])
 
 
 def of_steps_that_stop(numbers: np.random.Generator) -> Iterator[Any]:
     """Yield runs in which, from some update on, no token counts, weights are tiny, every token is clipped, or the
     policy stands still.
     """
-    shape: dict[str, Any] = {"passes": 1, "prompts": 2, "tokens": 3}
     settings = recorded(surrogate="clip", level="token", beta=0.0)
 
     def masked(step: Step) -> Step:
@@ -320,8 +302,8 @@ def of_steps_that_stop(numbers: np.random.Generator) -> Iterator[Any]:
         return dataclasses.replace(step, logp=logp, old_logp=logp[0], ref_logp=logp[0] + away)
 
     for change in (masked, weighed, clipped, still):
-        yield of_steps(settings, int(numbers.integers(6, 9)), change, **shape)
-    run = of_steps(settings, 8, at_reference, **shape)
+        yield of_steps(settings, int(numbers.integers(6, 9)), change)
+    run = of_steps(settings, 8, at_reference)
     run.tables = [dataclasses.replace(table, prompts=(None,) * len(table.prompts)) for table in run.tables]
     yield run
 
@@ -330,23 +312,9 @@ def of_gradients(numbers: np.random.Generator) -> Iterator[Any]:
     """Yield runs whose trainer reports a gradient of 0, with tokens or advantages alone."""
     count, paid = int(numbers.integers(3, 8)), [0.0, 1.0] * 4
     zero = {"grad_norm": 0.0}
-    yield with_reports(of_steps(recorded(), count, lambda step: step, passes=1, prompts=2, tokens=3), zero)
+    yield with_reports(of_steps(recorded(), count), zero)
     given = completions(paid, advantage=numbers.normal(size=8))
-    yield with_reports(Tables([given] * count, recorded()), zero)
-
-
-class Logs(Tables):
-    """A source of reports alone, built by a test."""
-
-    def __init__(self, reports: list[dict[str, float]]) -> None:
-        super().__init__([completions([0.0])] * len(reports), recorded())
-        self.numbers = reports
-
-    def completions(self, position: int) -> Completions:
-        raise NotRecordedError("reports alone")
-
-    def reports(self, position: int) -> list[Report]:
-        return [Report(step=position, numbers=self.numbers[position - 1])]
+    yield with_reports(Tables([given] * count), zero)
 
 
 def of_logs(numbers: np.random.Generator) -> Iterator[Any]:
@@ -379,7 +347,7 @@ def of_ends(numbers: np.random.Generator) -> Iterator[Any]:
         there = np.ones(step.mask.shape, bool)
         return dataclasses.replace(step, tokens=tokens, mask=there, present=None)
 
-    yield of_steps(dataclasses.replace(settings, task=task), 4, ending, passes=1, prompts=2, tokens=3)
+    yield of_steps(dataclasses.replace(settings, task=task), 4, ending)
 
 
 def of_left_out(numbers: np.random.Generator) -> Iterator[Any]:
@@ -391,7 +359,7 @@ def of_left_out(numbers: np.random.Generator) -> Iterator[Any]:
         mask = np.ones(step.mask.shape, bool) & counts[:, None]
         return dataclasses.replace(step, rewards=rewards, mask=mask, present=np.ones(step.mask.shape, bool))
 
-    yield of_steps(recorded(std="none"), 8, without_low, passes=1, prompts=2, tokens=3)
+    yield of_steps(recorded(std="none"), 8, without_low)
 
 
 def of_known_answers(numbers: np.random.Generator) -> Iterator[Any]:
@@ -403,7 +371,7 @@ def of_known_answers(numbers: np.random.Generator) -> Iterator[Any]:
         known = tuple(answer if numbers.random() < 0.9 else None for answer in right)
         table = completions([float(one) for one in found], answers=known)
         tables.append(dataclasses.replace(table, completions=tuple(f"It is {answer}." for answer in given)))
-    yield Tables(tables, recorded())
+    yield Tables(tables)
 
 
 def of_weights(numbers: np.random.Generator) -> Iterator[Any]:
@@ -421,7 +389,7 @@ def of_weights(numbers: np.random.Generator) -> Iterator[Any]:
         return dataclasses.replace(step, gate=weights if summed else numbers.uniform(0.2, 0.9, step.mask.shape))
 
     for summed in (True, False):
-        yield of_steps(weighed, 4, partial(with_weights, summed), passes=1, prompts=2, tokens=3)
+        yield of_steps(weighed, 4, partial(with_weights, summed))
 
 
 def of_samplers(numbers: np.random.Generator) -> Iterator[Any]:
@@ -439,7 +407,7 @@ def of_samplers(numbers: np.random.Generator) -> Iterator[Any]:
         return dataclasses.replace(step, logp=logp, ref_logp=None, sampling_logp=theirs)
 
     for change, count in ((at_reference, int(numbers.choice([7, 24]))), (as_it_was, 8)):
-        yield of_steps(recorded(beta=0.0), count, change, passes=1, prompts=2, tokens=3)
+        yield of_steps(recorded(beta=0.0), count, change)
 
 
 def as_seen(run: Any) -> Run:
@@ -518,7 +486,7 @@ def test_of_two_equally_frequent_ends_only_the_smaller_is_claimed() -> None:
         tokens[:, -1] = 3 + np.arange(len(tokens)) % 2
         return dataclasses.replace(step, tokens=tokens, mask=there, present=None)
 
-    run = of_steps(dataclasses.replace(recorded(), task=task), 4, ending, passes=1, prompts=2, tokens=3)
+    run = of_steps(dataclasses.replace(recorded(), task=task), 4, ending)
     count = sum(len(step.tokens) for step in run.steps)
     claims = [Fault.of("other_end", count=count // 2, all=count, token=token, known=task.eos_ids) for token in (3, 4)]
     assert [claim.check(as_seen(run)) for claim in claims] == [True, False]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from grpo_core.recompute import advantage
 from grpo_core.record import Step
 from grpo_core.trainers.health import Diagnosis, Link, diagnose
 from grpo_core.trainers.health.chain import CHAIN
@@ -19,12 +20,9 @@ from grpo_core.trainers.health.finding import State
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.health.report import as_html, as_json, as_text
 from grpo_core.trainers.importers.trace import Trace
-from tests.core.trainers.claims.test_finding_claims import Logs, with_reports
-from tests.core.trainers.health.test_diagnose import Tables, completions
-from tests.core.trainers.health.test_findings_hold import not_looked_at, of_steps, recorded
+from tests.core.trainers.health.made import Logs, Tables, completions, not_looked_at, of_steps, recorded, with_reports
 from tests.core.trainers.trace_files import DATA
 
-SHAPE: dict[str, Any] = {"passes": 1, "prompts": 2, "tokens": 3}
 SETTINGS = recorded(surrogate="clip", level="token", beta=0.0).replace({"task.max_tokens": 1})
 
 
@@ -55,8 +53,6 @@ def ended_elsewhere(step: Step) -> Step:
 
 def clipped(step: Step) -> Step:
     """Clip every token."""
-    from grpo_core.recompute import advantage
-
     return dataclasses.replace(step, old_logp=step.logp[0] - 2.0 * np.sign(advantage(step))[:, None])
 
 
@@ -73,39 +69,27 @@ def from_reference(bad: range) -> Any:
 
 
 BROKEN: dict[str, tuple[Any, str, str]] = {
-    "every response a group of its own": (
-        Tables([dataclasses.replace(completions([0.0, 1.0] * 4), group=np.arange(8))] * 3, SETTINGS),
-        "rewards",
-        "groups_of_one",
-    ),
+    "every response a group of its own": (Tables([completions(group=np.arange(8))] * 3), "rewards", "groups_of_one"),
     "rounding as advantage": (
-        Tables([completions([0.3] * 8, advantage=np.full(8, 3e-4))] * 4, SETTINGS),
+        Tables([completions([0.3] * 8, advantage=np.full(8, 3e-4))] * 4),
         "rewards",
         "dead_groups_same",
     ),
-    "advantages 0": (
-        Tables([completions([0.0, 1.0] * 4, advantage=np.zeros(8))] * 4, SETTINGS),
-        "advantages",
-        "advantages_zero",
-    ),
+    "advantages 0": (Tables([completions(advantage=np.zeros(8))] * 4), "advantages", "advantages_zero"),
     "an unknown end": (
-        of_steps(SETTINGS.replace({"task.max_tokens": 3}), 4, ended_elsewhere, **SHAPE),
+        of_steps(SETTINGS.replace({"task.max_tokens": 3}), 4, ended_elsewhere),
         "factors",
         "weights_gone",
     ),
-    "no token counts": (of_steps(SETTINGS, 4, masked, **SHAPE), "factors", "weights_gone"),
-    "weights of 0": (of_steps(SETTINGS, 4, weighed, **SHAPE), "factors", "weights_gone"),
+    "no token counts": (of_steps(SETTINGS, 4, masked), "factors", "weights_gone"),
+    "weights of 0": (of_steps(SETTINGS, 4, weighed), "factors", "weights_gone"),
     "advantages inf": (
-        Tables([completions([0.0, 1.0] * 4, advantage=np.array([np.inf, *[1.0, -1.0] * 3, 1.0]))] * 4, SETTINGS),
+        Tables([completions(advantage=np.array([np.inf, *[1.0, -1.0] * 3, 1.0]))] * 4),
         "advantages",
         "non_finite",
     ),
-    "grad_norm NaN": (
-        with_reports(of_steps(SETTINGS, 4, lambda s: s, **SHAPE), {"grad_norm": np.nan}),
-        "gradient",
-        "non_finite",
-    ),
-    "all clipped": (of_steps(SETTINGS, 4, clipped, **SHAPE), "push", "no_push"),
+    "grad_norm NaN": (with_reports(of_steps(SETTINGS, 4), {"grad_norm": np.nan}), "gradient", "non_finite"),
+    "all clipped": (of_steps(SETTINGS, 4, clipped), "push", "no_push"),
     "a learning rate of 0 in the log": (
         Logs([{"reward": 0.5, "reward_std": 0.2, "grad_norm": 0.3, "learning_rate": 0.0}] * 4),
         "moved",
@@ -116,13 +100,9 @@ BROKEN: dict[str, tuple[Any, str, str]] = {
         "rewards",
         "dead_groups_logged",
     ),
-    "grad_norm 0": (
-        with_reports(of_steps(SETTINGS, 4, lambda step: step, **SHAPE), {"grad_norm": 0.0}),
-        "gradient",
-        "gradient_zero",
-    ),
+    "grad_norm 0": (with_reports(of_steps(SETTINGS, 4), {"grad_norm": 0.0}), "gradient", "gradient_zero"),
     "the adapter never arrives": (
-        of_steps(SETTINGS, 9, from_reference(range(1, 10)), **SHAPE),
+        of_steps(SETTINGS, 9, from_reference(range(1, 10))),
         "sampler",
         "sampler_is_reference",
     ),
@@ -146,7 +126,7 @@ def test_the_link_that_breaks_is_named_and_is_the_first_finding(name: str) -> No
 def test_a_gradient_of_0_is_no_break_where_no_completion_has_an_advantage() -> None:
     for given, state in ((1.0, State.BREAKS), (0.0, State.NOT_SHOWN)):
         table = completions([0.0, 1.0] * 4 if given else [1.0] * 8, advantage=np.resize([-given, given], 8))
-        run = with_reports(Tables([table] * 4, SETTINGS), {"grad_norm": 0.0})
+        run = with_reports(Tables([table] * 4), {"grad_norm": 0.0})
         assert link(diagnose(run), "gradient").state is state
 
 
@@ -157,7 +137,7 @@ def test_every_link_is_measured_in_a_real_run_or_says_what_would_show_it() -> No
     assert {name for name, state in states.items() if state is State.HOLDS} >= {"rewards", "push", "gradient", "moved"}
     assert State.BREAKS not in states.values()
     assert "more update" in link(result, "reward").line and link(result, "reward").state is State.NOT_SHOWN
-    texts = diagnose(Tables([completions([0.0, 1.0] * 4)] * 4, SETTINGS))
+    texts = diagnose(Tables([completions()] * 4))
     unseen = {one.name: one.line for one in texts.chain if one.state is State.HIDDEN}
     assert set(unseen) == {"advantages", "factors", "push", "gradient", "moved"}
     assert all("would show it" in line for line in unseen.values())
@@ -178,7 +158,7 @@ def test_the_chain_stands_first_wherever_a_diagnosis_is_shown() -> None:
 
 
 def test_a_problem_that_has_ended_is_listed_apart_with_its_own_figures() -> None:
-    run = of_steps(SETTINGS, 40, from_reference(range(21, 25)), **SHAPE)
+    run = of_steps(SETTINGS, 40, from_reference(range(21, 25)))
     run.path = Path("run")
     result = diagnose(run)
     (found,) = result.ended
@@ -189,7 +169,7 @@ def test_a_problem_that_has_ended_is_listed_apart_with_its_own_figures() -> None
     assert {one.step for one in found.evidence} <= set(range(21, 25))
     assert not result.serious and "sampler_is_reference" not in {one.check for one in result.looked_at}
     assert "breaks from step 21 to 24" in link(result, "sampler").line
-    soon = diagnose(of_steps(SETTINGS, 26, from_reference(range(21, 25)), **SHAPE))
+    soon = diagnose(of_steps(SETTINGS, 26, from_reference(range(21, 25))))
     assert soon.findings[0].when == "step 21 to 24" and soon.serious and not soon.ended
 
 
@@ -209,8 +189,8 @@ def test_a_stretch_that_has_ended_stays_as_it_is_whatever_follows() -> None:
 
 
 def test_a_check_that_measured_nothing_has_not_looked() -> None:
-    table = dataclasses.replace(completions([0.0, 1.0] * 4), group=np.arange(8))
-    result = diagnose(Tables([table] * 3, SETTINGS))
+    table = completions(group=np.arange(8))
+    result = diagnose(Tables([table] * 3))
     assert not_looked_at(result, "dead_groups_wrong") == "Every group has one completion."
     assert not {one.check for one in result.looked_at} & {"dead_groups_right", "rewards_sparse", "policy_unmoved"}
 
@@ -218,13 +198,13 @@ def test_a_check_that_measured_nothing_has_not_looked() -> None:
 @pytest.mark.parametrize(("slope", "state"), [(0.1, State.HOLDS), (0.0, State.NOT_SHOWN), (-0.1, State.NOT_SHOWN)])
 def test_whether_the_reward_rises_is_judged_by_its_noise(slope: float, state: State) -> None:
     numbers = np.random.default_rng(1)
-    tables = [completions((slope * n + numbers.random(8)).tolist()) for n in range(12)]
+    tables = [completions(slope * n + numbers.random(8)) for n in range(12)]
     found = link(diagnose(Tables(tables, SETTINGS)), "reward")
     assert found.state is state and "first third" in found.line
 
 
 def test_while_a_run_is_watched_a_finding_begins_once_and_ends_once() -> None:
-    run, diagnosing, found = of_steps(SETTINGS, 40, from_reference(range(21, 25)), **SHAPE), Diagnosing(), []
+    run, diagnosing, found = of_steps(SETTINGS, 40, from_reference(range(21, 25))), Diagnosing(), []
     for position in range(1, 41):
         diagnosing.take(run, position)
         found.append("sampler_is_reference" in {one.check for one in diagnosing.result(SETTINGS).findings})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import shutil
 import xml.etree.ElementTree as ET
 from contextlib import nullcontext
 from pathlib import Path
@@ -15,9 +16,9 @@ import pytest
 
 from grpo_core.claims.claim import Kind
 from grpo_core.commands.cli import main
-from grpo_core.config import Objective, Settings
+from grpo_core.config import Objective
 from grpo_core.errors import NotRecordedError
-from grpo_core.foreign.recording import Completions, Report, Source
+from grpo_core.foreign.recording import Completions
 from grpo_core.objective import evaluate, gradient
 from grpo_core.surrogates import SURROGATES
 from grpo_core.trainers.claims.faults import FAULTS, Fault
@@ -28,6 +29,7 @@ from grpo_core.trainers.health.report import as_html, as_json, as_text
 from grpo_core.trainers.health.update import Update
 from grpo_core.trainers.importers import open_source
 from grpo_core.trainers.importers.trace import Trace
+from tests.core.trainers.health.made import Tables, completions, in_parts, recorded, with_reports
 from tests.core.trainers.sources import DISEASED, SOURCES, source_path
 from tests.core.trainers.trace_files import DATA, HEALTHY
 
@@ -48,22 +50,12 @@ FINDINGS = {
 """Run of ``benchmarks/trl/diseases.py`` -> the check that must name its problem."""
 
 
-def current(check: Check, name: str, measures: list[Measure], settings: Settings) -> Finding | None:
-    """Return the finding of a check that has not ended. None if nothing is wrong at the end of the run."""
-    found = check.findings(name, measures, settings)
-    return found[-1] if found and not found[-1].ended else None
-
-
-def completions(rewards: list[float], **more: Any) -> Completions:
-    """Return a table of groups of four."""
-    count = len(rewards)
-    return Completions(
-        prompts=("p",) * count,
-        completions=tuple(f"answer {i}" for i in range(count)),
-        group=np.arange(count) // 4,
-        rewards=np.array(rewards, float),
-        **more,
-    )
+def is_found(name: str, update: Update, count: int = 1) -> bool:
+    """Return whether a check finds something that has not ended in ``count`` such updates."""
+    measure = CHECKS[name].measure(update)
+    assert measure is not None
+    found = CHECKS[name].findings(name, [measure] * count, update.settings)
+    return bool(found) and not found[-1].ended
 
 
 def problems(result: Diagnosis) -> list[str]:
@@ -73,44 +65,15 @@ def problems(result: Diagnosis) -> list[str]:
     return [finding.check for finding in result.findings if finding.grade is not Grade.NOTICE]
 
 
-class Tables(Source):
-    """A source of tables built by a test."""
-
-    def __init__(self, tables: list[Completions], settings: Any) -> None:
-        self.tables, self.settings, self.title, self.notes = tables, settings, "made", []
-        self.labels = list(range(1, len(tables) + 1))
-
-    def completions(self, position: int) -> Completions:
-        return self.tables[position - 1]
-
-    def step(self, position: int) -> Any:
-        raise NotRecordedError("texts alone")
-
-    def reports(self, position: int) -> list[Any]:
-        return []
-
-
-def made(tables: list[Completions]) -> Any:
-    return Tables(tables, Trace(DATA / "grpo").settings)
-
-
 @pytest.mark.parametrize("name", FINDINGS)
-def test_a_diseased_run_is_named_with_evidence(name: str) -> None:
+def test_a_diseased_run_is_named_with_evidence_and_nothing_else_is(name: str) -> None:
     run = Trace(DISEASED / name)
-    findings = {finding.check: finding for finding in diagnose(run).findings}
-    finding = findings[FINDINGS[name]]
+    result = diagnose(run)
+    finding = {finding.check: finding for finding in result.findings}[FINDINGS[name]]
     assert finding.evidence and finding.change and finding.source
     assert finding.began in run.labels and all(one.step in run.labels for one in finding.evidence)
-
-
-def test_what_rounding_explains_of_a_first_pass_is_not_what_a_finding_needs() -> None:
-    (finding,) = [one for one in diagnose(Trace(DISEASED / "dropout")).findings if one.check == "first_pass_differs"]
-    assert "the precision of this run explains 1e-05" in finding.sentence
-
-
-@pytest.mark.parametrize("name", [n for n in FINDINGS if n not in ("kl_explodes", "rate_too_high")])
-def test_nothing_but_the_disease_is_named(name: str) -> None:
-    assert problems(diagnose(Trace(DISEASED / name))) == [FINDINGS[name]]
+    assert name != "dropout" or "the precision of this run explains 1e-05" in finding.sentence
+    assert name in ("kl_explodes", "rate_too_high") or problems(result) == [FINDINGS[name]]
 
 
 @pytest.mark.parametrize("name", HEALTHY)
@@ -128,9 +91,8 @@ def test_a_healthy_source_of_texts_gives_no_finding_and_says_what_was_not_looked
 
 
 def test_a_fault_of_the_rewards_is_seen_in_texts_alone() -> None:
-    rewards = [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0]
-    findings = {finding.check: finding.sentence for finding in diagnose(made([completions(rewards)] * 4)).findings}
-    assert set(findings) == {"dead_groups_right", "dead_groups_wrong"} and "8 groups" in findings["dead_groups_right"]
+    found = {one.check: one.sentence for one in diagnose(Tables([completions([0.0] * 4 + [1.0] * 4)] * 4)).findings}
+    assert set(found) == {"dead_groups_right", "dead_groups_wrong"} and "8 groups" in found["dead_groups_right"]
 
 
 @pytest.mark.parametrize(("lost", "named"), [(0, False), (1, False), (11, True), (160, True), (200, False)])
@@ -140,8 +102,8 @@ def test_rewards_that_are_missing_are_counted_and_placed(lost: int, named: bool)
     """
     rewards = np.tile([0.0, 1.0, 0.5, 0.25], 50)
     rewards[len(rewards) - lost :] = np.nan
-    tables = [completions(part.tolist()) for part in rewards.reshape(25, 8)]
-    found = {finding.check: finding for finding in diagnose(made(tables)).findings}
+    tables = [completions(part) for part in rewards.reshape(25, 8)]
+    found = {finding.check: finding for finding in diagnose(Tables(tables)).findings}
     assert ("rewards_missing" in found) is named
     if named:
         finding, began = found["rewards_missing"], 25 - -(-lost // 8) + 1
@@ -155,25 +117,23 @@ def test_rewards_that_are_missing_are_counted_and_placed(lost: int, named: bool)
 
 def test_groups_that_died_because_all_was_cut_off_say_so() -> None:
     dead = completions([0.0] * 8, truncated=np.ones(8, bool))
-    findings = {finding.check: finding.sentence for finding in diagnose(made([dead] * 4)).findings}
+    findings = {finding.check: finding.sentence for finding in diagnose(Tables([dead] * 4)).findings}
     assert "cut off by a limit" in findings["dead_groups_wrong"] and "truncation" in findings
 
 
 def test_a_further_branch_does_not_make_a_group_of_one_reward() -> None:
     alone = completions([1.0, 1.0, 0.5, 0.5], counted=np.array([True, False, True, False]))
-    assert diagnose(made([alone] * 8)).findings == ()
+    assert diagnose(Tables([alone] * 8)).findings == ()
 
 
-def in_parts(first: float, second: float, weights: tuple[float, float] = (1.0, 0.0)) -> Completions:
+def moved(first: float, second: float, weights: tuple[float, float] = (1.0, 0.0)) -> Completions:
     """Return eight completions whose two rewards vary around these means."""
     around = np.linspace(-0.05, 0.05, 8)
-    parts = np.stack([first + around, second - around], axis=1)
-    table = completions((parts @ np.array(weights)).tolist())
-    return dataclasses.replace(table, reward_parts=parts, reward_names=("length", "right"), reward_weights=weights)
+    return in_parts(np.stack([first + around, second - around], axis=1), weights, ("length", "right"))
 
 
 def test_a_reward_that_rises_while_a_watched_one_falls_is_named_from_where_it_does() -> None:
-    run = made([in_parts(0.1 * i, 0.9 if i < 6 else 0.2 + 0.001 * i) for i in range(15)])
+    run = Tables([moved(0.1 * i, 0.9 if i < 6 else 0.2 + 0.001 * i) for i in range(15)])
     finding = next(f for f in diagnose(run).findings if f.check == "reward_exploited")
     assert finding.began == 7 and "“length”" in finding.sentence and "“right” fell" in finding.sentence
 
@@ -181,15 +141,15 @@ def test_a_reward_that_rises_while_a_watched_one_falls_is_named_from_where_it_do
 @pytest.mark.parametrize(
     "tables",
     [
-        [in_parts(0.1 * i, 0.05 * i) for i in range(15)],
-        [in_parts(0.5 + 0.3 * (-1) ** i, 0.5 - 0.3 * (-1) ** i) for i in range(15)],
-        [in_parts(0.1 * i, -0.1 * i, (1.0, -1.0)) for i in range(15)],
-        [in_parts(-0.1 * i, 0.1 * i) for i in range(15)],
+        [moved(0.1 * i, 0.05 * i) for i in range(15)],
+        [moved(0.5 + 0.3 * (-1) ** i, 0.5 - 0.3 * (-1) ** i) for i in range(15)],
+        [moved(0.1 * i, -0.1 * i, (1.0, -1.0)) for i in range(15)],
+        [moved(-0.1 * i, 0.1 * i) for i in range(15)],
     ],
     ids=["both rise", "noise", "a penalty", "what is paid falls"],
 )
 def test_rewards_that_are_not_earned_at_the_cost_of_another_are_left_alone(tables: list[Completions]) -> None:
-    assert "reward_exploited" not in {finding.check for finding in diagnose(made(tables)).findings}
+    assert "reward_exploited" not in {finding.check for finding in diagnose(Tables(tables)).findings}
 
 
 def under(step: Any, **changes: Any) -> Any:
@@ -199,8 +159,7 @@ def under(step: Any, **changes: Any) -> Any:
 @pytest.mark.parametrize(("mean", "named"), [(19.9, True), (50.0, False)])
 def test_a_logged_share_of_cut_off_completions_is_held_against_their_lengths(mean: float, named: bool) -> None:
     log = {"completions/clipped_ratio": 1.0, "completions/mean_length": mean, "completions/max_length": 64.0}
-    run = made([completions([0.0, 1.0] * 4)] * 4)
-    run.reports = lambda position: [Report(step=position, numbers=log)]
+    run = with_reports(Tables([completions()] * 4), log)
     (finding,) = [finding for finding in diagnose(run).findings if finding.check == "truncation"]
     assert ("a limit on their tokens did not end most of these" in finding.sentence) is named
     assert ("are cut off by a limit" in finding.sentence) is not named
@@ -211,7 +170,7 @@ def test_right_answers_that_a_scorer_misses_are_shown(strict: bool) -> None:
     texts = ("So 3 + 4 = 7", "#### 7", "7", "\\boxed{7}", "<answer>7</answer>", "the answer is: 7.", "8", "17")
     rewards = [float(not strict and n < 6) for n in range(8)]
     table = completions(rewards, answers=("3 + 4 = 7\n#### 7",) * 8)
-    found = diagnose(made([dataclasses.replace(table, completions=texts)] * 3)).findings
+    found = diagnose(Tables([dataclasses.replace(table, completions=texts)] * 3)).findings
     shown = [finding for finding in found if finding.check == "answer_unrewarded"]
     assert [finding.sentence for finding in shown] == strict * [
         "18 of the 24 completions with the lowest reward, 0, end on the right answer to their prompt."
@@ -222,26 +181,22 @@ def test_right_answers_that_a_scorer_misses_are_shown(strict: bool) -> None:
 @pytest.mark.parametrize("rewards", [(0.0, 0.0), (0.3, 0.3), (0.1, 0.7)])
 @pytest.mark.parametrize("same", [True, False])
 def test_groups_that_are_copies_of_one_text_are_named_as_such(same: bool, rewards: tuple[float, float]) -> None:
-    table = completions(np.repeat(rewards, 4).tolist())
+    table = completions(np.repeat(rewards, 4))
     table = dataclasses.replace(table, prompts=tuple("aaaabbbb"), completions=("x",) * 8 if same else table.completions)
-    first = diagnose(made([table] * 4)).findings[0]
+    first = diagnose(Tables([table] * 4)).findings[0]
     assert ("the same text" in first.sentence) == ("seed" in first.change) == same
 
 
 def test_a_share_that_the_trainer_logs_is_said_to_be_logged_beside_completions_without_it() -> None:
-    run = made([completions([0.0, 1.0] * 4)] * 4)
-    run.reports = lambda position: [Report(step=position, numbers={"completions/clipped_ratio": 0.9})]
+    run = with_reports(Tables([completions()] * 4), {"completions/clipped_ratio": 0.9})
     (finding,) = [finding for finding in diagnose(run).findings if finding.check == "truncation"]
     assert all(one.what == "the trainer logs that 90% of the completions are cut off" for one in finding.evidence)
 
 
 @pytest.mark.parametrize(("cap", "named"), [(0.2, True), (5.0, False)])
 def test_a_cap_below_one_is_named(cap: float, named: bool) -> None:
-    step = Trace(DATA / "grpo").step(1)
-    settings = under(step, surrogate="cispo", clip_high=cap)
-    check, update = CHECKS["cap_below_one"], Update(label=1, settings=settings)
-    measure = check.measure(update)
-    assert measure is not None and (current(check, "cap_below_one", [measure], settings) is not None) == named
+    settings = under(Trace(DATA / "grpo").step(1), surrogate="cispo", clip_high=cap)
+    assert is_found("cap_below_one", Update(label=1, settings=settings)) == named
 
 
 @pytest.mark.parametrize(("clip", "nearer", "named"), [(0.5, 1.0, True), (3e-4, 1.0, False), (0.5, 1e-4, False)])
@@ -252,10 +207,8 @@ def test_a_clip_range_that_no_ratio_of_a_completion_reaches_is_named_once_there_
     step = dataclasses.replace(step, logp=step.logp * nearer, old_logp=step.old_logp * nearer)
     settings = under(step, level="sequence", clip_low=clip, clip_high=clip)
     update = Update(label=1, settings=settings, step=dataclasses.replace(step, settings=settings))
-    check = CHECKS["clip_never_reached"]
-    measure = check.measure(update)
-    assert measure is not None and current(check, "clip_never_reached", [measure] * 7, settings) is None
-    assert (current(check, "clip_never_reached", [measure] * 8, settings) is not None) == named
+    assert not is_found("clip_never_reached", update, 7)
+    assert is_found("clip_never_reached", update, 8) == named
 
 
 def test_the_beginning_is_where_something_stays_wrong() -> None:
@@ -282,9 +235,7 @@ def test_an_unscored_completion_and_a_token_that_the_sampler_did_not_score_are_n
 def test_a_sampler_of_another_temperature_is_named() -> None:
     step = Trace(DATA / "grpo").step(1)
     update = Update(label=1, settings=step.settings, step=dataclasses.replace(step, sampling_logp=step.logp[0] * 1.2))
-    check = CHECKS["sampler_differs"]
-    measure = check.measure(update)
-    assert measure is not None and current(check, "sampler_differs", [measure], step.settings) is not None
+    assert is_found("sampler_differs", update)
 
 
 @pytest.mark.parametrize("check", ["first_pass_differs", "kl_few_tokens"])
@@ -310,10 +261,7 @@ def test_what_counts_as_rounding_follows_the_precision_of_the_run(bits: int, nam
     task = dataclasses.replace(step.settings.recorded, trainer_settings=json.dumps(trainer))
     settings = dataclasses.replace(step.settings, task=task)
     apart = dataclasses.replace(step, old_logp=step.logp[0] + np.where(step.mask, 0.03, 0.0))
-    check = CHECKS["first_pass_differs"]
-    measure = check.measure(Update(label=1, settings=settings, step=apart))
-    assert measure is not None
-    assert (current(check, "first_pass_differs", [measure], settings) is not None) == named
+    assert is_found("first_pass_differs", Update(label=1, settings=settings, step=apart)) == named
 
 
 def test_the_page_escapes_what_came_from_outside_and_loads_nothing() -> None:
@@ -328,7 +276,7 @@ def test_the_page_escapes_what_came_from_outside_and_loads_nothing() -> None:
         change=nasty,
         source=nasty,
     )
-    source = made([])
+    source = Tables([])
     source.title, source.notes = nasty, [nasty]
     page = as_html(source, Diagnosis(updates=1, findings=(finding,), unreadable=(nasty,)))
     assert "<img" not in page and "&lt;img" in page
@@ -340,9 +288,8 @@ def test_a_part_that_differs_between_prompts_is_not_said_to_add_nothing_where_th
     std: str, said: bool
 ) -> None:
     parts = np.stack([np.repeat([0.0, 3.0], 4), np.tile([0.0, 1.0], 4)], axis=1)
-    table = completions(parts.sum(axis=1).tolist(), reward_parts=parts, reward_names=("level", "right"))
-    settings = Trace(DATA / "grpo").settings.replace({"objective.std": std})
-    (finding,) = diagnose(Tables([table] * 4, settings)).findings
+    table = completions(parts.sum(axis=1), reward_parts=parts, reward_names=("level", "right"))
+    (finding,) = diagnose(Tables([table] * 4, recorded(std=std))).findings
     assert finding.check == "reward_part_constant" and ("adds nothing" in finding.sentence) == said
 
 
@@ -368,9 +315,7 @@ def test_the_command_ends_with_1_where_something_is_serious(
 
 
 def test_a_step_that_cannot_be_read_is_named_and_the_others_are_looked_at(tmp_path: Path) -> None:
-    import shutil
-
-    folder = Path(shutil.copytree(DISEASED / "reward_constant", tmp_path / "run"))
+    folder = shutil.copytree(DISEASED / "reward_constant", tmp_path / "run")
     (folder / "rank0/attempt0/step_00000002.parquet").write_bytes(b"PAR1 torn")
     result = diagnose(Trace(folder))
     assert len(result.unreadable) == 1 and result.updates == 5
@@ -433,7 +378,7 @@ def test_a_finding_takes_a_claim_and_a_check(monkeypatch: pytest.MonkeyPatch) ->
         ([0.0, 1.0] * 2, "Prompts asked again (completions of a prompt: 4)"),
         ([0.0, 1.0] * 4, "A prompt was asked 8 times."),
     ):
-        run = made([completions(rewards)] * 3)
+        run = Tables([completions(rewards)] * 3)
         result = diagnose(run)
         assert line in as_text(run, result) and line in as_html(run, result)
         assert line in json.dumps(as_json(run, result)) or not result.findings

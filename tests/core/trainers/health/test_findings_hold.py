@@ -1,10 +1,13 @@
-"""Findings on random runs, checked against the runs' raw arrays."""
+"""Findings on random runs, checked against the runs' raw arrays; among them whether the loss counts tokens that the
+model did not write.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,53 +15,17 @@ import pytest
 
 from grpo_core import recompute
 from grpo_core.advantages import advantages
-from grpo_core.config import Objective, Settings
+from grpo_core.config import Objective
 from grpo_core.foreign.recording import Completions
+from grpo_core.foreign.trajectory import trajectories_in
 from grpo_core.record import Step
 from grpo_core.trainers.health import CHECKS, Diagnosis, diagnose
-from grpo_core.trainers.importers.trace import Trace
-from tests.core.steps import random_step
-from tests.core.trainers.health.test_diagnose import Tables, completions
-from tests.core.trainers.trace_files import DATA
+from grpo_core.trainers.health.grade import Grade
+from grpo_core.trainers.importers import open_source
+from tests.core.trainers.health.made import Tables, completions, not_looked_at, of_steps, recorded, said
+from tests.core.trainers.sources import AGENT, DATA, changed_lines, lines_of
 
 CASES = [40, pytest.param(400, marks=pytest.mark.long)]
-
-
-class Steps(Tables):
-    """A source of tables and tokens built by a test."""
-
-    def __init__(self, steps: list[Step], tables: list[Completions], settings: Settings) -> None:
-        super().__init__(tables, settings)
-        self.steps = steps
-
-    def step(self, position: int) -> Step:
-        return self.steps[position - 1]
-
-
-def recorded(**objective: Any) -> Settings:
-    """Return settings of a run that another program trained."""
-    return Trace(DATA / "grpo").settings.replace({f"objective.{name}": value for name, value in objective.items()})
-
-
-def of_steps(settings: Settings, count: int, change: Callable[[Step], Step], **shape: Any) -> Steps:
-    """Return a run of ``count`` updates of random numbers."""
-    made = (random_step(n + 1, settings=settings, contexts=3, actions=6, **shape) for n in range(count))
-    steps = [change(dataclasses.replace(step, dist_logp=None, ref_dist_logp=None)) for step in made]
-    tables = []
-    for step in steps:
-        entropy = np.full(len(step.rewards), 1.0)
-        tables.append(dataclasses.replace(completions(step.rewards.tolist()), group=step.group, entropy=entropy))
-    return Steps(steps, tables, settings)
-
-
-def said(result: Diagnosis, check: str) -> str:
-    """Return the text of a finding, empty if there is none."""
-    return next((finding.sentence for finding in result.findings if finding.check == check), "")
-
-
-def not_looked_at(result: Diagnosis, check: str) -> str:
-    """Return why a check was skipped, empty if it was not."""
-    return next((one.why for one in result.not_looked_at if one.check == check), "")
 
 
 # -- groups of equal rewards -------------------------------------------------------------------------------------------
@@ -73,7 +40,7 @@ def tables_of(numbers: np.random.Generator, count: int) -> list[Completions]:
         own = advantages(Objective(), rewards)
         parts = numbers.choice([-1.0, 1.0], (4, 4)) * (numbers.random((4, 1)) < 0.5)  # as GDPO's parts may push
         gained = None if kind == 0 else (own if kind == 1 else own + parts).ravel()
-        tables.append(dataclasses.replace(completions(rewards.ravel().tolist()), advantage=gained))
+        tables.append(completions(rewards.ravel(), advantage=gained))
     return tables
 
 
@@ -109,7 +76,7 @@ def test_groups_are_said_to_give_no_advantage_only_where_the_recorded_advantages
     numbers, checked = np.random.default_rng(1), 0
     for _ in range(count):
         tables = tables_of(numbers, 6)
-        result = diagnose(Tables(tables, recorded()))
+        result = diagnose(Tables(tables))
         for check in ("dead_groups_right", "dead_groups_wrong", "dead_groups_same", "rewards_sparse"):
             sentence = said(result, check)
             if not sentence:
@@ -132,8 +99,8 @@ def test_groups_are_said_to_give_no_advantage_only_where_the_recorded_advantages
 
 
 def test_gdpos_groups_of_equal_sums_are_not_called_dead() -> None:
-    table = dataclasses.replace(completions([1.0] * 8), advantage=np.array([1.0, -1.0] * 4))
-    assert diagnose(Tables([table] * 6, recorded())).findings == ()
+    table = completions([1.0] * 8, advantage=np.array([1.0, -1.0] * 4))
+    assert diagnose(Tables([table] * 6)).findings == ()
 
 
 # -- ratios and clip ---------------------------------------------------------------------------------------------------
@@ -170,7 +137,7 @@ def test_what_is_said_of_the_clip_holds_for_the_ratios(count: int) -> None:
         )
         far, pushed = float(numbers.choice([0.0, 0.001, 5.0])), bool(numbers.integers(2))
         change = drifted(numbers, far, pushed=pushed)
-        run = of_steps(settings, 9, change, passes=int(numbers.integers(1, 3)), prompts=2, tokens=3)
+        run = of_steps(settings, 9, change, passes=int(numbers.integers(1, 3)))
         result = diagnose(run)
         why, what, never = (
             not_looked_at(result, "clip_saturation"),
@@ -221,11 +188,8 @@ def test_what_is_said_of_the_entropy_are_its_numbers(count: int) -> None:
     numbers, checked = np.random.default_rng(4), 0
     for _ in range(count):
         course = np.exp(np.cumsum(numbers.normal(size=12))) * numbers.choice([0.2, 1.0])
-        tables = [
-            dataclasses.replace(completions(numbers.choice([0.0, 1.0], 8).tolist()), entropy=np.full(8, value))
-            for value in course
-        ]
-        result = diagnose(Tables(tables, recorded()))
+        tables = [completions(numbers.choice([0.0, 1.0], 8), entropy=np.full(8, value)) for value in course]
+        result = diagnose(Tables(tables))
         for check, part, end in (("entropy_collapse", 0.1, min), ("entropy_blow_up", 3.0, max)):
             if not (what := said(result, check)):
                 continue
@@ -251,17 +215,14 @@ def test_what_is_said_of_the_entropy_are_its_numbers(count: int) -> None:
 
 
 def test_a_risen_entropy_is_not_called_serious() -> None:
-    tables = [dataclasses.replace(completions([0.0, 1.0] * 4), entropy=np.full(8, e)) for e in (0.2, 0.2, *[0.72] * 6)]
-    (finding,) = diagnose(Tables(tables, recorded())).findings
+    tables = [completions(entropy=np.full(8, e)) for e in (0.2, 0.2, *[0.72] * 6)]
+    (finding,) = diagnose(Tables(tables)).findings
     assert finding.check == "entropy_blow_up" and finding.grade == "warning"
 
 
 @pytest.mark.parametrize("reduction", ["token", "constant", "sequence"])
 def test_nobody_is_advised_to_do_what_the_run_does(reduction: str) -> None:
-    longer = [
-        dataclasses.replace(completions([0.0, 1.0] * 4), length=np.full(8, 10 + 10 * n + n % 2), entropy=np.ones(8))
-        for n in range(9)
-    ]
+    longer = [completions(length=np.full(8, 10 + 10 * n + n % 2), entropy=np.ones(8)) for n in range(9)]
     (finding,) = diagnose(Tables(longer, recorded(reduction=reduction, max_tokens=64))).findings
     assert finding.check == "length_drift"
     assert ("DAPO" in finding.change) == (reduction == "sequence")
@@ -270,7 +231,7 @@ def test_nobody_is_advised_to_do_what_the_run_does(reduction: str) -> None:
 def test_the_advice_against_far_advantages_is_not_to_divide_what_is_divided() -> None:
     wild = np.array([1e3, -1.0, 1.0, 1.0] * 2)
     usual = np.array([1.0, -1.0, 1.0, -1.0] * 2)
-    tables = [dataclasses.replace(completions([0.0, 1.0] * 4), advantage=a) for a in (usual, usual, wild)]
+    tables = [completions(advantage=a) for a in (usual, usual, wild)]
     for std, divides in (("sample", True), ("none", False)):
         result = diagnose(Tables(tables, recorded(std=std)))
         (finding,) = [finding for finding in result.findings if finding.check == "advantage_outliers"]
@@ -280,3 +241,100 @@ def test_the_advice_against_far_advantages_is_not_to_divide_what_is_divided() ->
 
 def test_no_title_claims_a_cause() -> None:
     assert not any("at the cost" in check.title for check in CHECKS.values())
+
+
+# -- masks -------------------------------------------------------------------------------------------------------------
+
+
+MASKS = "mask_covers_others"
+
+
+def diagnosis(folder: Path, change: Callable[[dict[str, Any], int], None]) -> Diagnosis:
+    """Return the diagnosis of the agent's run after ``change`` was applied to each message and its step number."""
+
+    def each(line: dict[str, Any]) -> None:
+        for node in line["traces"][0]["nodes"]:
+            change(node, line["run"]["work"]["step"])
+
+    return diagnose(open_source(changed_lines(AGENT, each, folder / AGENT.name)))
+
+
+def covered(node: dict[str, Any], step: int, *, since: int = 1, role: str = "tool") -> None:
+    if node["message"]["role"] == role and step >= since:
+        node["mask"] = [True] * len(node["mask"])
+
+
+def test_a_mask_that_leaves_out_what_tools_said_is_one_figure_among_what_is_healthy() -> None:
+    result = diagnose(open_source(AGENT))
+    assert said(result, MASKS) == ""
+    healthy = next(one for one in result.looked_at if one.check == MASKS)
+    assert healthy.measured is not None
+    assert healthy.measured.words() == "tokens in the loss that the model did not write: 0%"
+
+
+@pytest.mark.parametrize("lost", [0.0, 0.5])
+def test_rewards_of_completions_that_the_loss_leaves_out_are_seen_in_the_advantages_of_the_others(lost: float) -> None:
+    numbers = np.random.default_rng(4)
+
+    def change(step: Step) -> Step:
+        rewards, there = numbers.random(len(step.rewards)), np.ones(step.mask.shape, bool)
+        counts = rewards > lost if lost else numbers.random(len(rewards)) > 0.5
+        return dataclasses.replace(step, rewards=rewards, mask=there & counts[:, None], present=there)
+
+    result = diagnose(of_steps(recorded(), 12, change))
+    found = said(result, "left_out_counts")
+    assert ("have a mean advantage of +" in found) == bool(lost)
+    assert lost or "left_out_counts" in {one.check for one in result.looked_at}
+
+
+@pytest.mark.parametrize("role", ["tool", "user", "system"])
+def test_a_mask_that_counts_another_ones_words_is_a_finding_with_those_words(role: str, tmp_path: Path) -> None:
+    result = diagnosis(tmp_path, lambda node, step: covered(node, step, role=role))
+    finding = next(one for one in result.findings if one.check == MASKS)
+    assert finding.grade is Grade.SERIOUS and finding.began == 1
+    assert "of the tokens in the loss are not the model's own words" in finding.sentence
+    seen = finding.evidence[0]
+    assert f"“{role}”" in seen.what and seen.row is not None and seen.quote
+
+
+def test_the_share_is_of_the_tokens_that_the_loss_counts(tmp_path: Path) -> None:
+    nodes = [node for line in lines_of(AGENT) for node in line["traces"][0]["nodes"]]
+    own = sum(sum(node["mask"]) for node in nodes)
+    tools = sum(len(node["mask"]) for node in nodes if node["message"]["role"] == "tool")
+    assert f"{tools / (own + tools):.1%} of the tokens in the loss" in said(diagnosis(tmp_path, covered), MASKS)
+
+
+def test_a_mask_that_begins_to_cover_them_is_named_from_that_step_on(tmp_path: Path) -> None:
+    result = diagnosis(tmp_path, lambda node, step: covered(node, step, since=2))
+    assert next(one for one in result.findings if one.check == MASKS).began == 2
+
+
+def test_what_echo_trains_on_purpose_is_no_finding(tmp_path: Path) -> None:
+    def weighted(node: dict[str, Any], step: int) -> None:
+        if node["message"]["role"] == "tool":
+            node["loss_weights"] = {"ce": [0.1] * len(node["mask"])}
+
+    assert said(diagnosis(tmp_path, weighted), MASKS) == ""
+
+
+@pytest.mark.parametrize("left_out", [True, False])
+def test_a_trace_of_tokens_whose_mask_leaves_nothing_of_a_tool_out_is_a_finding(left_out: bool) -> None:
+    def change(step: Step) -> Step:
+        mask = np.ones(step.mask.shape, bool)
+        mask[:, 1] = not left_out
+        return dataclasses.replace(step, mask=mask, present=np.ones(step.mask.shape, bool))
+
+    run = of_steps(recorded(), 2, change, passes=1, prompts=1, tokens=3)
+    talk = '[{"role": "assistant", "content": "a"}, {"role": "tool", "name": "t", "content": "b"}]'
+    for n, table in enumerate(run.tables):
+        every = (talk,) * len(table.rewards)
+        run.tables[n] = dataclasses.replace(table, completions=every, trajectories=trajectories_in(every, every))
+    result = diagnose(run)
+    words = "In 16 of 16 completions in which a tool or a user answers, the loss counts every token"
+    assert (words in said(result, "mask_leaves_nothing_out")) is not left_out
+    healthy = [one.measured for one in result.looked_at if one.check == "mask_leaves_nothing_out"]
+    assert [one.high for one in healthy if one is not None] == ([0.0] if left_out else [])
+
+
+def test_a_run_without_turns_says_that_it_was_not_looked_at() -> None:
+    assert "not recorded" in not_looked_at(diagnose(open_source(DATA / "verl")), MASKS)

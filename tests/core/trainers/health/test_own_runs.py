@@ -1,4 +1,6 @@
-"""Healthy runs of this program have nothing above a notice; those that cannot learn are still named."""
+"""A run of this program is diagnosed like recorded ones: healthy ones have nothing above a notice; those that cannot
+learn are still named.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from grpo_core import recompute
 from grpo_core.bandit.tasks import reward_range, task
 from grpo_core.commands.cli import main
 from grpo_core.config import PRESETS, BanditTask, LanguageTask, Settings, language_settings
@@ -19,7 +22,8 @@ from grpo_core.runs.run_file import RunWriter
 from grpo_core.shipped import resource
 from grpo_core.trainers.health import CHECKS, diagnose
 from grpo_core.trainers.health.update import read
-from grpo_core.trainers.own_run import OwnRun
+from grpo_core.trainers.own_run import OwnRun, is_own
+from tests.core.trainers.sources import AGENT
 
 UPDATES, SEEDS = 200, range(8)
 
@@ -69,10 +73,7 @@ The policy that the bandit starts with earns 0.28.
 """
 
 SICK: dict[str, tuple[tuple[Settings, int], str]] = {
-    "constant reward": (
-        bandit(task__landscape="custom", task__custom=(1.0,) * 10, updates=20),
-        "dead_groups_same",
-    ),
+    "constant reward": (bandit(task__landscape="custom", task__custom=(1.0,) * 10, updates=20), "dead_groups_same"),
     "learning rate 0": (bandit(optimizer__learning_rate=0.0, updates=20), "policy_unmoved"),
     "learning rate 100, stuck at 0.4": (
         bandit(optimizer__learning_rate=100.0, objective__beta=0.0, seed=2, updates=20),
@@ -197,3 +198,36 @@ def test_a_run_of_this_program_is_watched_and_its_audit_says_why_there_is_none(
     assert "This program trained the run." in capsys.readouterr().err
     gradient = next(link for link in diagnose(run).chain if link.name == "gradient")
     assert gradient.state == "holds", "the norm that the learner measured"
+
+
+AGENT_TASK = {
+    "task.problem": "calculator",
+    "model.checkpoint": "calculator",
+    "learner.group_size": 4,
+    "task.held_out": 8,
+}
+
+
+def test_the_loss_of_an_own_run_is_that_of_its_learner(tmp_path: Path) -> None:
+    settings = Settings()
+    own = trained(tmp_path / "run.grpo", settings, 3)
+    assert own.labels == [1, 2, 3] and own.settings.is_recorded
+    for position, step in zip(own.labels, learner(settings), strict=False):
+        assert recompute.terms(own.step(position), 0).loss == pytest.approx(recompute.terms(step, 0).loss)
+        assert np.array_equal(own.completions(position).rewards, step.rewards)
+    assert diagnose(own).updates == 3 and is_own(own.path) and not is_own(AGENT)
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_an_agent_whose_tool_is_in_the_loss_gets_the_finding_on_the_mask(
+    masked: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = language_settings().replace({**AGENT_TASK, "task.mask_tool": masked})
+    own = trained(tmp_path / "agent.grpo", settings, 2)
+    assert is_own(own.path)
+    result = diagnose(own)
+    found = {finding.check for finding in result.findings}
+    assert ("mask_covers_others" in found) == (not masked)
+    assert masked == ("mask_covers_others" in {healthy.check for healthy in result.looked_at})
+    assert main(["diagnose", str(own.path)]) == int(result.serious)
+    assert ("did not write" in capsys.readouterr().out) or masked

@@ -18,8 +18,7 @@ from grpo_core.trainers.health.finding import SHORT
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.health.limits import LIMITS
 from grpo_core.trainers.health.report import as_html, as_json, as_text
-from tests.core.trainers.health.test_diagnose import Tables, completions
-from tests.core.trainers.health.test_findings_hold import of_steps, recorded
+from tests.core.trainers.health.made import Tables, completions, in_parts, of_steps, recorded
 
 UPDATES, ROWS = 12, 16
 Numbers = np.random.Generator
@@ -28,12 +27,12 @@ Numbers = np.random.Generator
 def tables(update: Callable[[Numbers, int], Completions], count: int = UPDATES) -> Any:
     """Return a run with text only, whose tables ``update`` creates."""
     numbers = np.random.default_rng(7)
-    return Tables([update(numbers, n) for n in range(count)], recorded())
+    return Tables([update(numbers, n) for n in range(count)])
 
 
-def mixed(numbers: Numbers, chance: float = 0.5) -> list[float]:
+def mixed(numbers: Numbers, chance: float = 0.5) -> np.ndarray:
     """Return random rewards of 0 and 1."""
-    return (numbers.random(ROWS) < chance).astype(float).tolist()
+    return numbers.random(ROWS) < chance
 
 
 def of_length(numbers: Numbers, n: int, sign: int) -> Completions:
@@ -41,45 +40,38 @@ def of_length(numbers: Numbers, n: int, sign: int) -> Completions:
     mean = 30 + 5 * n if sign > 0 else 90 - 6 * n
     length = np.minimum(np.maximum(np.rint(mean + 8 * numbers.normal(size=ROWS)), 1), 80)
     paid = sign * 0.01 * length + 0.03 * numbers.normal(size=ROWS)
-    return completions(paid.tolist(), length=length, truncated=length == 80)
+    return completions(paid, length=length, truncated=length == 80)
 
 
 def hacked(numbers: Numbers, n: int, weight: float) -> Completions:
     """Return completions with one score that rises while the other, of this weight, falls and the entropy collapses."""
     parts = np.stack([0.08 * n + 0.02 * numbers.normal(size=ROWS), 0.9 - 0.07 * n + 0.02 * numbers.normal(size=ROWS)])
-    return completions(
-        parts[0].tolist(),
-        reward_parts=parts.T,
-        reward_names=("format", "right"),
-        reward_weights=(1.0, weight),
-        entropy=np.full(ROWS, 2.0 if n < 5 else 0.02),
-    )
+    entropy = np.full(ROWS, 2.0 if n < 5 else 0.02)
+    return dataclasses.replace(in_parts(parts.T, (1.0, weight)), rewards=parts[0], entropy=entropy)
 
 
 def opposed(numbers: Numbers, n: int) -> Completions:
     """Return completions in which one reward function gives what the other takes away."""
     one = numbers.normal(size=ROWS)
-    parts = np.stack([one, 0.1 * numbers.normal(size=ROWS) - 0.9 * one], axis=1)
-    return completions(parts.sum(axis=1).tolist(), reward_parts=parts, reward_names=("digits", "letters"))
+    return in_parts(np.stack([one, 0.1 * numbers.normal(size=ROWS) - 0.9 * one], axis=1), (1.0, 1.0))
 
 
 def by_prompt(numbers: Numbers, n: int) -> Completions:
     """Return completions whose reward depends only on the prompt."""
-    numbered = numbers.integers(1, 9, ROWS // 4)
-    table = completions(np.repeat(numbered / 8, 4).tolist())
-    return dataclasses.replace(table, prompts=tuple(f"{k}+1=" for k in np.repeat(numbered, 4)))
+    numbered = np.repeat(numbers.integers(1, 9, ROWS // 4), 4)
+    return completions(numbered / 8, prompts=tuple(f"{k}+1=" for k in numbered))
 
 
 def outlier(numbers: Numbers, n: int) -> Completions:
     """Return completions with one reward of a hundred in every third update."""
     paid = numbers.random(ROWS)
     paid[0] = 100.0 if n % 3 == 0 else paid[0]
-    return completions(paid.tolist())
+    return completions(paid)
 
 
 def missing(numbers: Numbers, n: int) -> Completions:
     """Return completions with some missing rewards."""
-    return completions(np.where(numbers.random(ROWS) < 0.06, np.nan, numbers.random(ROWS)).tolist())
+    return completions(np.where(numbers.random(ROWS) < 0.06, np.nan, numbers.random(ROWS)))
 
 
 def collapsing(numbers: Numbers, n: int) -> Completions:
@@ -91,7 +83,7 @@ def collapsing(numbers: Numbers, n: int) -> Completions:
 def cut(numbers: Numbers, n: int) -> Completions:
     """Return completions of which six in ten are truncated and earn nothing."""
     short = numbers.random(ROWS) < 0.64
-    return completions(np.where(short, 0.0, numbers.random(ROWS) < 0.8).tolist(), truncated=short)
+    return completions(np.where(short, 0.0, numbers.random(ROWS) < 0.8), truncated=short)
 
 
 def moved(share: float, numbers: Numbers) -> Callable[[Step], Step]:
@@ -171,7 +163,7 @@ SICK: dict[str, tuple[Callable[[], Any], str, Grade]] = {
 HEALTHY: dict[str, Callable[[], Any]] = {
     "rewards of 0 and 1": lambda: tables(lambda r, n: completions(mixed(r))),
     "rare successes and a tenth for the format": lambda: tables(
-        lambda r, n: completions(np.where(r.random(ROWS) < 0.01 * n, 1.1, 0.1 * (r.random(ROWS) < 0.9)).tolist())
+        lambda r, n: completions(np.where(r.random(ROWS) < 0.01 * n, 1.1, 0.1 * (r.random(ROWS) < 0.9)))
     ),
     "prompts that were learned": lambda: tables(lambda r, n: completions(mixed(r) if n < 8 else [1.0] * ROWS)),
     "many cut off, at no cost": lambda: tables(lambda r, n: completions(mixed(r), truncated=r.random(ROWS) < 0.62)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 from pathlib import Path
 
 import pytest
@@ -18,3 +19,9 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Kind of model -> a folder with a tiny model."""
     base = tmp_path_factory.mktemp("models")
     return {kind: saved(base / kind, kind) for kind in KINDS}
+
+
+@pytest.fixture
+def folder(folders: dict[str, Path], tmp_path: Path) -> Path:
+    """A copy of the tiny Llama, to be spoilt."""
+    return shutil.copytree(folders["llama"], tmp_path / "model")

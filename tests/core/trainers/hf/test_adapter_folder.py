@@ -77,7 +77,7 @@ def test_an_adapter_is_computed_as_peft_computes_it_and_the_reference_is_a_froze
     with torch.no_grad():
         for step in (first, second):
             assert step.ref_logp is not None
-            assert np.abs(step.ref_logp - plain_logp(theirs, step, 1.0).numpy()).max() < 1e-4
+            assert np.abs(step.ref_logp - plain_logp(theirs, step).numpy()).max() < 1e-4
     assert first.ref_logp is not None and second.ref_logp is not None
     assert np.abs(first.old_logp - first.ref_logp).max() < 1e-4
     assert np.abs(second.old_logp - second.ref_logp).max() > 1e-3, "the policy has moved, the reference has not"
@@ -165,6 +165,7 @@ def tensors(change: Callable[[dict[str, torch.Tensor]], Any]) -> Callable[[Path]
 
 
 Q = "base_model.model.model.layers.0.self_attn.q_proj.lora_"
+X = Q.replace("q_proj", "x")
 HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no JSON": (lambda f: (f / "adapter_config.json").write_text("{"), "empty or not JSON"),
     "a list": (lambda f: (f / "adapter_config.json").write_text("[]"), "empty or not JSON"),
@@ -195,12 +196,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "another model": (tensors(lambda held: held.update({f"{Q}A.weight": torch.zeros(3, 8)})), "does not fit the model"),
     "a layer that is not there": (
-        tensors(
-            lambda held: held.update(
-                {Q.replace("q_proj", n) + "A.weight": torch.zeros(3, 8) for n in "x"}
-                | {Q.replace("q_proj", n) + "B.weight": torch.zeros(8, 3) for n in "x"}
-            )
-        ),
+        tensors(lambda held: held.update({f"{X}A.weight": torch.zeros(3, 8), f"{X}B.weight": torch.zeros(8, 3)})),
         "does not fit the model",
     ),
 }

@@ -19,6 +19,7 @@ from grpo_core.metrics import metrics
 from grpo_core.record import Step
 from grpo_core.runs.layout import decoded, encoded
 from grpo_core.trainers.hf.scoring import LIKELIEST
+from tests.core.trainers.hf.test_policy import distribution
 from tests.core.trainers.hf.tiny import KINDS, small
 
 
@@ -34,16 +35,6 @@ def first(going: Any) -> Step:
     return step
 
 
-def distribution(model: Any, step: Step, row: int) -> np.ndarray:
-    """Return log-probabilities (L, V) at every position of a completion, from a plain forward pass of transformers."""
-    assert step.prompt_tokens is not None
-    prompt = [int(t) for t in step.prompt_tokens[step.group[row]] if t >= 0]
-    own = step.tokens[row][step.mask[row]].tolist()
-    with torch.no_grad():
-        logits = model(input_ids=torch.tensor([[*prompt, *own]])).logits.float()
-    return torch.log_softmax(logits / step.settings.learner.temperature, -1)[0, len(prompt) - 1 : -1].numpy()
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_they_are_the_likeliest_of_the_policy_before_the_update(kind: str, folders: dict[str, Path]) -> None:
     going = learner(small(folders[kind], optimizer__learning_rate=0.0, model__rows_at_once=3))
@@ -53,7 +44,8 @@ def test_they_are_the_likeliest_of_the_policy_before_the_update(kind: str, folde
     assert step.top_tokens.shape == (*step.tokens.shape, LIKELIEST)
     assert (step.top_tokens[~step.mask] == -1).all() and (step.top_logp[:, ~step.mask] == 0).all()
     for row in range(len(step.tokens)):
-        known = distribution(going.policy.model, step, row)  # type: ignore[attr-defined]
+        with torch.no_grad():
+            known = distribution(going.policy.model, step, row).numpy()  # type: ignore[attr-defined]
         for place, logp in enumerate(known):
             ids = step.top_tokens[row, place]
             expected, sampled = np.argsort(-logp, kind="stable")[:LIKELIEST], int(step.tokens[row, place])

@@ -1,4 +1,6 @@
-"""A model from a folder as a policy: its numbers match a plain forward pass, and its loss is the shared one."""
+"""A model from a folder as a policy: its numbers match a plain forward pass, its loss is the shared one, and an update
+is cancelled between two layers of a pass.
+"""
 
 from __future__ import annotations
 
@@ -38,16 +40,20 @@ def same(one: Step, other: Step) -> bool:
     return all((a is None and b is None) or np.array_equal(a, b) for a, b in pairs)
 
 
-def plain_logp(model: Any, step: Step, temperature: float) -> torch.Tensor:
-    """Return (B, T) from one forward pass of transformers per row; 0 in padding."""
+def distribution(model: Any, step: Step, row: int, temperature: float = 1.0) -> torch.Tensor:
+    """Return log-probabilities (L, V) at every place of a completion, from one forward pass of transformers."""
     assert step.prompt_tokens is not None
+    prompt = [int(t) for t in step.prompt_tokens[step.group[row]] if t >= 0]
+    whole = torch.tensor([[*prompt, *step.tokens[row][step.mask[row]].tolist()]])
+    return torch.log_softmax(model(input_ids=whole).logits.float() / temperature, dim=-1)[0, len(prompt) - 1 : -1]
+
+
+def plain_logp(model: Any, step: Step, temperature: float = 1.0) -> torch.Tensor:
+    """Return (B, T); 0 in padding."""
     logp = torch.zeros(step.tokens.shape)
     for row, (own, real) in enumerate(zip(step.tokens, step.mask, strict=True)):
-        prompt = [int(t) for t in step.prompt_tokens[step.group[row]] if t >= 0]
-        whole = torch.tensor([[*prompt, *own[real].tolist()]])
-        dist = torch.log_softmax(model(input_ids=whole).logits.float() / temperature, dim=-1)[0]
-        places = torch.arange(len(prompt) - 1, whole.shape[1] - 1)
-        logp[row, : len(places)] = dist[places, whole[0, places + 1]]
+        chosen = torch.from_numpy(own[real]).long()[:, None]
+        logp[row, : len(chosen)] = distribution(model, step, row, temperature).gather(-1, chosen)[:, 0]
     return logp
 
 
@@ -100,9 +106,12 @@ def test_the_gradient_of_chunks_is_that_of_the_one_loss_over_the_whole_batch(
     before = [weight.detach().clone() for weight in going.policy.model.parameters() if weight.requires_grad]
     step = next(going)
     after = [weight.detach() for weight in going.policy.model.parameters() if weight.requires_grad]
-    logp = plain_logp(check.model, step, 1.0)
+    logp = plain_logp(check.model, step)
     mask, advantage = torch.from_numpy(step.mask), torch.from_numpy(recompute.advantage(step)).float()
-    entropy = _entropy(check.model, step) if settings.objective.entropy_bonus else None
+    entropy = torch.zeros(step.tokens.shape)
+    for row in range(len(step.tokens)):
+        dist = distribution(check.model, step, row)
+        entropy[row, : len(dist)] = -(dist.exp() * dist).sum(-1)
     ref_logp = None if step.ref_logp is None else torch.from_numpy(step.ref_logp)
     loss = evaluate(settings.objective, logp, logp.detach(), advantage, mask, ref_logp=ref_logp, entropy=entropy).loss
     loss.backward()
@@ -110,17 +119,6 @@ def test_the_gradient_of_chunks_is_that_of_the_one_loss_over_the_whole_batch(
     wanted = torch.cat([w.grad.ravel() for w in check.model.parameters() if w.requires_grad])
     moved = torch.cat([(a - b).ravel() for a, b in zip(after, before, strict=True)]) / -0.1
     assert float((moved - wanted).norm()) < 5e-3 * float(wanted.norm()) > 0
-
-
-def _entropy(model: Any, step: Step) -> torch.Tensor:
-    assert step.prompt_tokens is not None
-    table = torch.zeros(step.tokens.shape)
-    for row, (own, real) in enumerate(zip(step.tokens, step.mask, strict=True)):
-        prompt = [int(t) for t in step.prompt_tokens[step.group[row]] if t >= 0]
-        whole = torch.tensor([[*prompt, *own[real].tolist()]])
-        dist = torch.log_softmax(model(input_ids=whole).logits.float(), dim=-1)[0, len(prompt) - 1 : -1]
-        table[row, : len(dist)] = -(dist.exp() * dist).sum(-1)
-    return table
 
 
 def test_every_end_token_ends_a_completion_and_the_folders_own_sampling_is_ignored_and_named(
@@ -249,3 +247,48 @@ def test_what_needs_whole_distributions_is_refused_and_the_run_goes_on(
     with pytest.raises(SettingsError, match=next(iter(changes))):
         going.settings = going.settings.replace(changes)
     assert next(going).step == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_layer_asks_on_the_way_there_and_back(kind: str, folders: dict[str, Path]) -> None:
+    learner = run(folders[kind])
+    model, asked = learner.policy.model, [0]
+
+    def count() -> None:
+        asked[0] += 1
+
+    learner.policy.ask = count
+    logits = model(input_ids=torch.tensor([[5, 6, 7]])).logits
+    assert asked[0] == 2, "both layers"
+    logits.sum().backward()
+    assert asked[0] == 4, "and back"
+
+
+@pytest.mark.quick_cases("1-8", "90-0")
+@pytest.mark.parametrize("rank", [8, 0])
+@pytest.mark.parametrize("after", [1, 40, 90])
+def test_an_update_given_up_within_a_pass_leaves_the_run_as_it_was(
+    rank: int, after: int, folders: dict[str, Path]
+) -> None:
+    given_up, undisturbed = (
+        run(folders["llama"], model__adapter_rank=rank, optimizer__learning_rate=1e-3) for _ in range(2)
+    )
+    go_on, asked = given_up.policy.ask, [0]
+
+    def stop() -> None:
+        asked[0] += 1
+        if asked[0] == after:
+            raise Cancelled("enough")
+
+    given_up.policy.ask = stop
+    finished = 0
+    try:
+        while True:
+            next(given_up)
+            finished += 1
+    except Cancelled:
+        assert asked[0] == after
+    given_up.policy.ask = go_on
+    for _ in range(finished):
+        next(undisturbed)
+    assert same(next(given_up), next(undisturbed))

@@ -26,7 +26,7 @@ from grpo_core.trainers.health import diagnose
 from grpo_core.trainers.health.update import read
 from grpo_core.trainers.importers import importer_for, open_source, scalars
 from grpo_core.trainers.recorded_series import numbers, of_table
-from tests.core.trainers.sources import DATA
+from tests.core.trainers.sources import DATA, written
 
 LOGS = DATA / "logs"
 NUMBERS: dict[str, Callable[[int], float]] = {
@@ -136,8 +136,7 @@ def test_where_two_states_disagree_the_newest_counts_and_the_difference_is_said(
 
 
 def test_a_growing_log_is_followed_and_lines_after_a_resume_replace_the_earlier(tmp_path: Path) -> None:
-    path = tmp_path / "metrics.jsonl"
-    path.write_text("".join(json.dumps({"step": s, "reward": 0.1 * s, "loss": 1.0}) + "\n" for s in (1, 2, 3)))
+    path = written(tmp_path / "metrics.jsonl", [{"step": s, "reward": 0.1 * s, "loss": 1.0} for s in (1, 2, 3)])
     run = open_source(path)
     with path.open("a") as file:
         file.write("".join(json.dumps({"step": s, "reward": 9.0, "loss": 1.0}) + "\n" for s in (2, 3, 4)))
@@ -220,7 +219,7 @@ def test_completions_and_a_log_in_one_folder_are_one_run_joined_by_step(source: 
     if source == "trl":
         state(folder / "checkpoint-9", log)
     else:
-        (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in log))
+        written(folder / "metrics.jsonl", log)
     run = open_source(folder)
     assert list(run.labels) == [*labels, labels[-1] + 5]
     assert run.completions(1).completions == rows.completions(1).completions
@@ -246,7 +245,7 @@ def test_a_log_of_other_steps_is_not_joined(tmp_path: Path) -> None:
 def test_where_a_state_and_another_log_disagree_the_state_counts_and_the_difference_is_said(tmp_path: Path) -> None:
     state(tmp_path, [{"step": step, "reward": 0.25, "loss": 0.5} for step in (1, 2)])
     rows = [{"step": step, "train/reward": 0.25 * step, "train/entropy": 2.0} for step in (1, 2)]
-    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    written(tmp_path / "metrics.jsonl", rows)
     run = open_source(tmp_path)
     assert [dict(run.reports(position)[0].numbers) for position in (1, 2)] == [
         {"reward": 0.25, "loss": 0.5, "train/entropy": 2.0}
@@ -314,27 +313,35 @@ def test_a_damaged_log_ends_in_a_sentence_or_opens(tmp_path: Path) -> None:
                 diagnose(open_source(copy))
 
 
-def test_a_line_of_verl_that_a_terminal_broke_is_one_report(tmp_path: Path) -> None:
-    (tmp_path / "run.log").write_text(
-        "(TaskRunner pid=9, ip=10.0.0.1) step:3\n - actor/entropy:0.5\n - critic/score/mean:np.float64(0.25)\nend\n"
-    )
-    run = open_source(tmp_path / "run.log")
-    assert list(run.labels) == [3]
-    assert run.reports(1)[0].numbers == {"actor/entropy": 0.5, "critic/score/mean": 0.25}
+SWIFT = "{'reward': 0.5, 'loss': 0.1, 'global_step/max_steps': '%s/9'}\n"
+PRINTED: dict[str, tuple[str, dict[int, dict[str, float]]]] = {
+    "a line of verl that a terminal broke.log": (
+        "(TaskRunner pid=9, ip=10.0.0.1) step:3\n - actor/entropy:0.5\n - critic/score/mean:np.float64(0.25)\nend\n",
+        {3: {"actor/entropy": 0.5, "critic/score/mean": 0.25}},
+    ),
+    "lines of a dict that a terminal broke.txt": (
+        "5%| | 1/20 [05:56]{'loss': 0.05, 'rewa\nrd': 0.1579\n7, 'kl'\n: 0.5}\n"
+        "20%| | 5/20 [07:00]{'loss': 1, 'reward': 2}",
+        {1: {"loss": 0.05, "reward": 0.15797, "kl": 0.5}, 5: {"loss": 1.0, "reward": 2.0}},
+    ),
+    "ms-swift names its step with the total.log": (
+        SWIFT % 3 + SWIFT % 6,
+        {3: {"reward": 0.5, "loss": 0.1}, 6: {"reward": 0.5, "loss": 0.1}},
+    ),
+    "a row that ends early, and an empty line.csv": (
+        "reward;kl;a - loss;a - kl\n\n0.5;0.1\n0.75;0.2;3.0;0.4\n",
+        {1: {"reward": 0.5, "kl": 0.1}, 2: {"reward": 0.75, "kl": 0.4, "loss": 3.0}},
+    ),
+}
+"""Name of a file -> what it contains, and the numbers of its steps."""
 
 
-def test_a_printed_line_of_ms_swift_names_its_step_with_the_total(tmp_path: Path) -> None:
-    lines = [{"reward": 0.5, "loss": 0.1, "global_step/max_steps": f"{step}/9"} for step in (3, 6)]
-    (tmp_path / "swift.log").write_text("\n".join(map(str, lines)))
-    assert list(open_source(tmp_path / "swift.log").labels) == [3, 6]
-
-
-def test_a_terminal_that_broke_the_lines_of_a_dict_loses_no_number(tmp_path: Path) -> None:
-    text = "5%| | 1/20 [05:56]{'loss': 0.05, 'rewa\nrd': 0.1579\n7, 'kl'\n: 0.5}\n"
-    text += "20%| | 5/20 [07:00]{'loss': 1, 'reward': 2}"
-    (tmp_path / "run.txt").write_text(text)
-    run = open_source(tmp_path / "run.txt")
-    assert list(run.labels) == [1, 5] and run.reports(1)[0].numbers == {"loss": 0.05, "reward": 0.15797, "kl": 0.5}
+@pytest.mark.parametrize("name", PRINTED)
+def test_a_printed_log_loses_no_number(name: str, tmp_path: Path) -> None:
+    text, numbers = PRINTED[name]
+    (tmp_path / name).write_text(text)
+    run = open_source(tmp_path / name)
+    assert {label: run.reports(place)[0].numbers for place, label in enumerate(run.labels, 1)} == numbers
 
 
 def test_a_chart_of_wandb_with_several_runs_holds_each(tmp_path: Path) -> None:
@@ -358,13 +365,3 @@ def test_a_log_that_grows_in_a_folder_is_noticed(name: str, tmp_path: Path) -> N
     copy.write_bytes(whole)
     fresh = refreshed(run, stamp)[1]
     assert fresh is not None and list(fresh.labels) == [2, 4, 6, 8]
-
-
-def test_a_row_that_ends_early_keeps_the_numbers_that_it_has_and_an_empty_line_is_no_report(tmp_path: Path) -> None:
-    (tmp_path / "chart.csv").write_text("reward;kl;a - loss;a - kl\n\n0.5;0.1\n0.75;0.2;3.0;0.4\n")
-    run = open_source(tmp_path / "chart.csv")
-    assert [run.reports(place)[0].numbers for place in (1, 2)] == [
-        {"reward": 0.5, "kl": 0.1},
-        {"reward": 0.75, "kl": 0.4, "loss": 3.0},
-    ]
-    assert run.labels == [1, 2]

@@ -23,7 +23,7 @@ from grpo_core.trainers.audit import audit
 from grpo_core.trainers.audit.report import as_text
 from grpo_core.trainers.importers import open_source, recipe
 from grpo_core.trainers.importers.nemo_rl import NemoRun
-from tests.core.trainers.sources import DATA
+from tests.core.trainers.sources import DATA, changed_lines, lines_of, written
 
 FOLDER = DATA / "nemo_rl"
 EXPECTED = json.loads((DATA / "nemo_rl_expected.json").read_text("utf-8"))
@@ -40,14 +40,10 @@ def with_recipe(folder: Path, text: str | None, name: str = "config.yaml") -> Ne
     return run
 
 
-def changed(folder: Path, change: Callable[[dict[str, Any]], object], step: int = 1) -> Path:
-    """Copy the files and change each line of one."""
+def changed(folder: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """Copy the files and change each line of the first."""
     shutil.copytree(FOLDER, folder, dirs_exist_ok=True)
-    file = folder / f"train_data_step{step}.jsonl"
-    lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
-    for line in lines:
-        change(line)
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    changed_lines(folder / "train_data_step1.jsonl", change)
     return folder
 
 
@@ -101,6 +97,7 @@ def test_groups_texts_and_turns_are_found_without_their_names() -> None:
     ("recipe.toml", "[loss_fn]\nratio_clip_max = 0.28\nreference_policy_kl_penalty = 0.01\n"),
     ("recipe.json", '{"loss_fn": {"ratio_clip_max": 0.28}}'),
     ("grpo.yaml", "loss_fn:\n  ratio_clip_max: 0.28\n"),
+    ("itself.yaml", "loss_fn: &a {ratio_clip_max: 0.28, again: *a}"),
 ])  # fmt: skip # table
 def test_settings_are_taken_from_a_recipe_of_any_form(name: str, text: str, tmp_path: Path) -> None:
     run = with_recipe(tmp_path, text, name)
@@ -134,11 +131,11 @@ def test_a_loss_that_cannot_be_recomputed_is_said(line: str, why: str, tmp_path:
 
 def test_dynamic_sampling_takes_the_rewards_of_the_completions_that_were_kept(tmp_path: Path) -> None:
     file = tmp_path / "train_data_step1.jsonl"
-    lines = [json.loads(line) for line in (FOLDER / file.name).read_text("utf-8").splitlines()]
+    lines = lines_of(FOLDER / file.name)
     for line in lines:
         line |= {"filtered_rewards": line["rewards"], "rewards": [0.125]}
     surplus = {name: [] for name in lines[0] if name not in ("rewards", "idx")} | {"rewards": [0.5], "idx": 8}
-    file.write_text("".join(json.dumps(line) + "\n" for line in [*lines, surplus]), "utf-8")
+    written(file, [*lines, surplus])
     run = open_source(tmp_path)
     assert np.nansum(run.completions(1).rewards) == 2.0 and len(run.completions(1).rewards) == 8
     assert any("sampled dynamically" in note for note in run.notes)
@@ -171,11 +168,6 @@ def bomb(levels: int) -> str:
 def test_a_hostile_recipe_is_a_sentence(text: str, tmp_path: Path) -> None:
     run = with_recipe(tmp_path, text)
     assert any("config.yaml cannot be read as a recipe" in note for note in run.notes) and len(run) == 2
-
-
-def test_settings_that_contain_themselves_are_cut_off(tmp_path: Path) -> None:
-    run = with_recipe(tmp_path, "loss_fn: &a {ratio_clip_max: 0.28, again: *a}")
-    assert run.settings.objective.clip_high == 0.28
 
 
 def test_a_recipe_refers_to_its_own_settings() -> None:

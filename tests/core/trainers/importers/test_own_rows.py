@@ -29,16 +29,10 @@ from grpo_core.trainers.importers.records import rows_in
 from grpo_core.trainers.importers.row_columns import NAMES, parsed_columns
 from grpo_core.trainers.importers.rows import tokens_of
 from grpo_core.trainers.recorded_series import numbers
-from tests.core.trainers.sources import DATA
+from tests.core.trainers.sources import DATA, lines_of, written
 
 ROWS = DATA / "rows" / "rollouts.jsonl"
-RECORDS = [json.loads(line) for line in ROWS.read_text("utf-8").splitlines()]
-
-
-def lines(path: Path, rows: list[Any]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    return path
+RECORDS = lines_of(ROWS)
 
 
 def as_csv(path: Path, delimiter: str = ",") -> None:
@@ -49,7 +43,7 @@ def as_csv(path: Path, delimiter: str = ",") -> None:
 
 
 WRITTEN: dict[str, Callable[[Path], object]] = {
-    "rows.jsonl": lambda path: lines(path, RECORDS),
+    "rows.jsonl": lambda path: written(path, RECORDS),
     "rows.json": lambda path: path.write_text(json.dumps(RECORDS)),
     "spelled.json": lambda path: path.write_text(json.dumps(RECORDS).replace("finish_reason", "Finish Reason")),
     "columns.json": lambda path: path.write_text(json.dumps({name: [r[name] for r in RECORDS] for name in RECORDS[0]})),
@@ -94,12 +88,12 @@ def test_the_same_rows_give_the_same_run_in_every_form(name: str, tmp_path: Path
     ],
 )
 def test_prompts_preferences_and_scalars_are_not_taken_for_completions(row: dict[str, Any], tmp_path: Path) -> None:
-    assert not own_rows.probe(lines(tmp_path / "data.jsonl", [row] * 4))
+    assert not own_rows.probe(written(tmp_path / "data.jsonl", [row] * 4))
 
 
 def test_columns_are_named_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [{"it": s, "sagt": "2", "note": float(g), "q": "1+1"} for s in (1, 2) for g in range(4)]
-    path = str(lines(tmp_path / "mine.jsonl", rows))
+    path = str(written(tmp_path / "mine.jsonl", rows))
     assert main(["diagnose", path]) == 2
     assert "is not a recorded run" in capsys.readouterr().err
     assert main(["diagnose", path, "--columns", "it=step, sagt=completion,note=reward,q=prompt"]) == 0
@@ -110,7 +104,7 @@ def test_columns_are_named_on_the_command_line(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_a_reader_that_ended_opens_the_rows_again_with_their_columns(tmp_path: Path) -> None:
-    path = lines(tmp_path / "mine.jsonl", [{"sagt": "2", "note": 1.0}, {"sagt": "3", "note": 0.0}])
+    path = written(tmp_path / "mine.jsonl", [{"sagt": "2", "note": 1.0}, {"sagt": "3", "note": 0.0}])
     with recorded(path, lambda: None, "sagt=completion,note=reward") as run:
         run.close()  # type: ignore[attr-defined]
         assert run.completions(1).rewards.tolist() == [1.0, 0.0]
@@ -148,7 +142,7 @@ def verifiers_row(example: int, reward: float, **changed: Any) -> dict[str, Any]
 
 
 def test_results_of_verifiers_before_02_open(tmp_path: Path) -> None:
-    lines(tmp_path / "results.jsonl", [verifiers_row(e, float(e == g)) for e in range(2) for g in range(3)])
+    written(tmp_path / "results.jsonl", [verifiers_row(e, float(e == g)) for e in range(2) for g in range(3)])
     (tmp_path / "metadata.json").write_text(json.dumps({"env_id": "gsm8k", "model": "tiny", "num_examples": 2}))
     run = open_source(tmp_path)
     table = run.completions(1)
@@ -161,8 +155,8 @@ def test_results_of_verifiers_before_02_open(tmp_path: Path) -> None:
 def test_rollouts_of_prime_rl_of_early_2026_are_updates_by_folder(tmp_path: Path) -> None:
     for step in (0, 1, 10):
         rows = [verifiers_row(step, float(g)) for g in range(2)]
-        lines(tmp_path / "rollouts" / f"step_{step}" / "train_rollouts.jsonl", rows)
-        lines(tmp_path / "rollouts" / f"step_{step}" / "eval_rollouts.jsonl", rows[:1])
+        written(tmp_path / "rollouts" / f"step_{step}" / "train_rollouts.jsonl", rows)
+        written(tmp_path / "rollouts" / f"step_{step}" / "eval_rollouts.jsonl", rows[:1])
     run = open_source(tmp_path)
     assert list(run.labels) == [0, 1, 10] and run.completions(3).rewards.tolist() == [0.0, 1.0]
 
@@ -185,7 +179,7 @@ def swift_table(step: int, rewards: list[float]) -> dict[str, list[Any]]:
 
 def test_completions_of_ms_swift_are_tables_by_column(tmp_path: Path) -> None:
     tables = [swift_table(5, [1.0, 0.0, 0.0, 1.0]), swift_table(10, [0.0, 1.0, 0.0, 0.0])]
-    run = open_source(lines(tmp_path / "completions.jsonl", tables))
+    run = open_source(written(tmp_path / "completions.jsonl", tables))
     table = run.completions(2)
     assert list(run.labels) == [5, 10] and run.settings.recorded.source == "ms-swift"
     assert table.reward_names == ("MathAccuracy", "Format") and table.rewards.tolist() == [0.5, 1.5, 0.5, 0.5]
@@ -209,7 +203,7 @@ def miles_dump(folder: Path) -> Path:
         path = folder / "dashboard_columns" / f"rollout_{stem}.parquet"
         pq.write_table(pa.Table.from_pylist(rows, schema), path)
         told = [{"sample_index": 4 + g, "group_index": 2, "status": "completed", "reward": float(g)} for g in range(2)]
-        lines(folder / "trajectory" / f"{stem}.jsonl", told)
+        written(folder / "trajectory" / f"{stem}.jsonl", told)
     return folder
 
 
@@ -236,7 +230,7 @@ def test_token_rows_give_importance_weights_and_the_diagnosis_of_the_sampler(tmp
         | {"rollout_log_probs": [-1.0, -2.0, 0.0], "old_log_probs": [-0.9, -2.3, 0.0]}
         for g in range(2)
     ]  # fmt: skip # one row per completion
-    run = open_source(lines(tmp_path / "rollouts.jsonl", rows))
+    run = open_source(written(tmp_path / "rollouts.jsonl", rows))
     table = run.completions(1)
     assert table.sampling_logp is not None and table.training_logp is not None
     weights = np.exp(table.training_logp[0] - table.sampling_logp[0])
@@ -278,7 +272,7 @@ def test_what_are_no_token_numbers_is_no_tokens(ids: Any) -> None:
 def test_tokens_that_do_not_fit_leave_the_text_and_are_said(values: dict[str, Any], tmp_path: Path) -> None:
     names = {"mask": "loss_mask", "sampler": "logprobs", "trainer": "old_logprobs"}
     row = {"response": "2", "reward": 1.0, "ids": 0, "tokens": [5, 6]} | {names[k]: v for k, v in values.items()}
-    run = open_source(lines(tmp_path / "rollouts.jsonl", [row, row]))
+    run = open_source(written(tmp_path / "rollouts.jsonl", [row, row]))
     assert run.completions(1).completions == ("2", "2")
     assert any("do not fit their masks or log-probabilities" in note for note in run.notes)
     with pytest.raises(NotRecordedError):
@@ -287,7 +281,7 @@ def test_tokens_that_do_not_fit_leave_the_text_and_are_said(values: dict[str, An
 
 def test_shards_of_one_run_are_one_run_by_the_column_of_the_step(tmp_path: Path) -> None:
     for shard in range(2):
-        lines(tmp_path / f"run_rollouts_{shard:06d}.jsonl", [row | {"step": 20} for row in RECORDS[:4]])
+        written(tmp_path / f"run_rollouts_{shard:06d}.jsonl", [row | {"step": 20} for row in RECORDS[:4]])
     run = open_source(tmp_path)
     assert list(run.labels) == [20] and len(run.completions(1).rewards) == 8
 
@@ -296,7 +290,7 @@ def test_files_of_areal_are_one_update_by_the_version_of_the_policy(tmp_path: Pa
     row = {"seqlen": 9, "prompt_len": 4, "head_version": 3, "tail_version": 3, "prompt": "1+1", "completion": "2"}
     for task in (11, 12):
         rows = [row | {"task_id": task, "sample_idx": n, "reward": float(n)} for n in range(2)]
-        lines(tmp_path / f"{task}.jsonl", rows)
+        written(tmp_path / f"{task}.jsonl", rows)
     run = open_source(tmp_path)
     assert list(run.labels) == [3] and run.completions(1).group.tolist() == [0, 0, 1, 1]
     assert run.settings.recorded.source == "AReaL"
@@ -308,7 +302,7 @@ def test_samples_of_open_instruct_show_their_tokens_without_a_text(tmp_path: Pat
         | {"advantage": 0.5 - n, "finish_reason": "length", "logprobs": [-1.0, -2.0]}
         for n in range(2)
     ]
-    run = open_source(lines(tmp_path / "run_rollouts_000000.jsonl", rows))
+    run = open_source(written(tmp_path / "run_rollouts_000000.jsonl", rows))
     step, table = run.step(1), run.completions(1)
     assert run.settings.recorded.source == "open-instruct" and table.truncated is not None and table.truncated.all()
     assert step.tokens.tolist() == [[5, 6]] * 2 and step.advantage is not None
@@ -316,7 +310,7 @@ def test_samples_of_open_instruct_show_their_tokens_without_a_text(tmp_path: Pat
 
 
 def test_a_growing_file_gives_its_new_rows(tmp_path: Path) -> None:
-    path = lines(tmp_path / "rollouts.jsonl", RECORDS[:8])
+    path = written(tmp_path / "rollouts.jsonl", RECORDS[:8])
     run = open_source(path)
     before = run.stamp(1)
     with path.open("a") as file:
@@ -327,7 +321,7 @@ def test_a_growing_file_gives_its_new_rows(tmp_path: Path) -> None:
 def test_the_end_of_a_large_file_is_shown_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("grpo_core.trainers.importers.own_rows.END", 2000)
     rows = [RECORDS[0] | {"step": step} for step in range(100)]
-    path = lines(tmp_path / "rollouts.jsonl", rows)
+    path = written(tmp_path / "rollouts.jsonl", rows)
     run = OwnRows(path, tmp_path / "index")
     assert run.partial and run.labels[-1] == 99 and len(run.labels) < 20
     assert run.completions(len(run)).prompts == (RECORDS[0]["question"],)
@@ -336,7 +330,7 @@ def test_the_end_of_a_large_file_is_shown_first(tmp_path: Path, monkeypatch: pyt
 
 def test_rows_that_are_no_rows_are_left_out_and_counted(tmp_path: Path) -> None:
     rows = [*RECORDS[:4], {"step": 10}, RECORDS[4] | {"scalar_reward": "high"}, 7, [1]]
-    run = open_source(lines(tmp_path / "rollouts.jsonl", rows))
+    run = open_source(written(tmp_path / "rollouts.jsonl", rows))
     assert len(run.completions(1).rewards) == 4
     assert any("2 rows are not what" in note and "it has no completion" in note for note in run.notes)
     assert sum("is not JSON and is left out" in note for note in run.notes) == 2
@@ -345,7 +339,7 @@ def test_rows_that_are_no_rows_are_left_out_and_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("columns", ["x=completion", "x=completion,y=reward"])
 def test_columns_that_a_file_does_not_have_end_in_a_sentence(columns: str, tmp_path: Path) -> None:
     with pytest.raises(RunFileError, match="holds no rows of completions"):
-        open_source(lines(tmp_path / "data.jsonl", [{"a": 1}]), columns=columns)
+        open_source(written(tmp_path / "data.jsonl", [{"a": 1}]), columns=columns)
 
 
 def test_an_object_of_lists_of_other_lengths_is_one_row() -> None:

@@ -18,17 +18,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from grpo_core.commands.cli import main
-from grpo_core.errors import NotRecordedError, RunFileError
+from grpo_core.errors import RunFileError
 from grpo_core.foreign.readers import recorded
 from grpo_core.progress import unpolled
 from grpo_core.trainers.audit import audit
 from grpo_core.trainers.audit.compare import Comparison
 from grpo_core.trainers.importers import open_source
 from grpo_core.trainers.importers.trace import Trace
-from tests.core.trainers.importers.test_text_sources import verl_row, written
-from tests.core.trainers.importers.test_trace_variants import rewritten
-from tests.core.trainers.sources import DATA
-from tests.core.trainers.trace_files import copied
+from tests.core.trainers.importers.test_text_sources import verl_row
+from tests.core.trainers.importers.test_trace_variants import in_place
+from tests.core.trainers.sources import DATA, written
+from tests.core.trainers.trace_files import copied, redescribed
 
 
 def completions(folder: Path, step: int, **changed: Any) -> Path:
@@ -66,12 +66,6 @@ def test_an_empty_or_torn_newest_file_of_verl_leaves_those_before_it(newest: str
     assert list(run.labels) == [1] and any("2.jsonl is incomplete or still being written" in note for note in run.notes)
     written(tmp_path / "2.jsonl", [verl_row()])
     assert run.refresh() == 2 and not any("incomplete" in note for note in run.notes)
-
-
-def test_where_every_file_is_torn_the_error_says_so(tmp_path: Path) -> None:
-    completions(tmp_path, 1).write_bytes(b"")
-    with pytest.raises(RunFileError, match="cannot be read as Parquet"):
-        open_source(tmp_path)
 
 
 def test_verls_folder_is_known_though_its_first_file_is_empty(tmp_path: Path) -> None:
@@ -134,6 +128,7 @@ def no_description(path: Path) -> None:
         ),
         (summaries, "train_rollout_summaries.jsonl is tinker-cookbook's summary of trajectories"),
         (lambda path: (path / "x.parquet").write_bytes(b"PAR1 nothing PAR1"), "x.parquet cannot be read as Parquet"),
+        (lambda path: completions(path, 1).write_bytes(b""), "cannot be read as Parquet"),
     ],
 )
 def test_a_folder_that_is_unknown_is_refused_by_what_it_holds(
@@ -143,9 +138,8 @@ def test_a_folder_that_is_unknown_is_refused_by_what_it_holds(
     with pytest.raises(RunFileError) as refused:
         open_source(tmp_path)
     assert sentence in str(refused.value)
-    assert ("It can read" in str(refused.value)) is sentence.startswith("The folder contains"), (
-        "only if nothing is known"
-    )
+    unknown = sentence.startswith("The folder contains")
+    assert ("It can read" in str(refused.value)) is ("recorder for TRL or verl" in str(refused.value)) is unknown
 
 
 @pytest.mark.parametrize("content", [b"", b"hello"])
@@ -154,6 +148,8 @@ def test_a_file_that_is_unknown_is_refused_by_what_it_is(content: bytes, tmp_pat
     path.write_bytes(content)
     with pytest.raises(RunFileError, match=r"The file is empty\." if not content else "Neither its name"):
         open_source(path)
+    with pytest.raises(RunFileError, match="does not exist"):
+        open_source(tmp_path / "nothing")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
@@ -200,11 +196,6 @@ def parts(table: Any, number: int) -> Any:
     return pa.array([[number] * len(uses) for uses in table["pass"].to_pylist()], pa.list_(pa.int32()))
 
 
-def in_place(name: str, values: Callable[[Any], Any]) -> Callable[[Path], None]:
-    """Return a function that replaces the column ``name`` of every step by ``values`` of its table."""
-    return rewritten(lambda table: table.set_column(table.column_names.index(name), name, values(table)))
-
-
 @pytest.mark.parametrize(
     ("name", "values", "sentence"),
     [
@@ -230,31 +221,19 @@ def test_a_column_that_cannot_be_what_it_is_called_is_refused_by_its_name(
     assert sentence in str(refused.value) and ("Column" not in sentence or name in str(refused.value))
 
 
-@pytest.mark.parametrize("name", ["mask", "part", "logp", "completion_ids"])
-def test_a_column_of_the_loss_without_any_value_is_missing(name: str, tmp_path: Path) -> None:
-    folder = copied("two_processes", tmp_path)
-    in_place(name, lambda table: pa.nulls(table.num_rows, table.schema.field(name).type))(folder)
-    run = open_source(folder)
-    with pytest.raises(NotRecordedError, match=f"lack the columns {name},"):
-        run.step(1)
-    assert len(run.completions(1).rewards) == 16
-
-
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
         ("beta", None, "beta is None; it must be a number"),
         ("epsilon", "x", "epsilon is 'x'; it must be a number"),
         ("importance_sampling_level", "other", "level cannot be “other”"),
+        ("scale_rewards", "by_the_moon", "by_the_moon"),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_refused_with_its_file_and_name(
     name: str, value: object, sentence: str, tmp_path: Path
 ) -> None:
-    folder = copied("two_processes", tmp_path)
-    facts = json.loads((folder / "trace.json").read_text("utf-8"))
-    facts["settings"][name] = value
-    (folder / "trace.json").write_text(json.dumps(facts), "utf-8")
+    folder = redescribed(copied("two_processes", tmp_path), {name: value})
     with pytest.raises(RunFileError) as refused:
         open_source(folder)
     assert "trace.json: a trainer setting cannot be used" in str(refused.value)

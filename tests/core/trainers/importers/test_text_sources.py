@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +13,11 @@ import numpy as np
 import pytest
 
 from grpo_core.errors import GrpoError, NotRecordedError, RunFileError
-from grpo_core.trainers.health.update import Update, read
+from grpo_core.trainers.health.update import read
 from grpo_core.trainers.importers import IMPORTERS, importer_for, open_source
 from grpo_core.trainers.importers.text_run import consecutive_groups, equal_groups
 from grpo_core.trainers.importers.trl_table import table
-from tests.core.trainers.sources import AGENT, DATA, SOURCES, TEXTS, source_path
-
-
-def written(path: Path, rows: list[Any], end: str = "\n") -> Path:
-    """Write the rows to ``path`` as JSON, one per line."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(map(json.dumps, rows)) + end, "utf-8")
-    return path
+from tests.core.trainers.sources import AGENT, DATA, SOURCES, TEXTS, lines_of, source_path, written
 
 
 def verl_row(uid: str = "0_0_0", **changed: Any) -> dict[str, Any]:
@@ -95,7 +89,7 @@ def test_trackio_gives_the_report_of_the_same_step_and_the_settings_of_the_train
 def several_runs(folder: Path, names: tuple[str, ...] = ("first", "second", "second", "a/../b")) -> Path:
     """Create a trackio database with runs of these names, each a copy of the real one, logged one after another."""
     path = source_path("trackio", folder)
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         rows = connection.execute("SELECT timestamp, step, metrics FROM metrics ORDER BY id").fetchall()
         connection.execute("DELETE FROM metrics")
         for number, name in enumerate(names):
@@ -103,7 +97,6 @@ def several_runs(folder: Path, names: tuple[str, ...] = ("first", "second", "sec
                 "INSERT INTO metrics (run_id, run_name, timestamp, step, metrics) VALUES (?, ?, ?, ?, ?)",
                 [(f"id{number}", name, *row) for row in rows],
             )
-    connection.close()
     return path
 
 
@@ -146,20 +139,12 @@ def test_numbers_of_verifiers_tokens_are_one_for_each_sampled_token() -> None:
     assert found.sampling_logp[0][0] == -0.1235 and any("four decimals" in note for note in run.notes)
 
 
-def test_weights_of_verifiers_rewards_are_in_the_sum() -> None:
-    found = open_source(DATA / SOURCES["verifiers"]).completions(1)
-    assert found.reward_parts is not None and found.reward_weights == (1.0, 0.2)
-    assert found.rewards == pytest.approx(found.reward_parts @ np.array([1.0, 0.2]))
-
-
 def _unreadable_end(name: str, folder: Path) -> Path:
     """Return a copy of a source in which the last update cannot be read."""
     if name == "verifiers":
-        lines = list(map(json.loads, AGENT.read_text("utf-8").splitlines()))
-        for line in lines:
-            if line["run"]["work"]["step"] == 2:
-                del line["traces"]
-        return written(folder / "traces.jsonl", lines)
+        end = [line for line in lines_of(AGENT) if line["run"]["work"]["step"] == 2]
+        whole = [line for line in lines_of(AGENT) if line not in end]
+        return written(folder / "traces.jsonl", [*whole, *({"run": line["run"]} for line in end)])
     path = Path(shutil.copytree(DATA / SOURCES[name], folder / name))
     last = max(path.rglob("*.parquet"))
     content = last.read_bytes()
@@ -177,7 +162,7 @@ def test_an_unreadable_last_update_does_not_refuse_the_others(name: str, tmp_pat
 
 
 def test_evaluation_among_the_episodes_of_training_is_left_out(tmp_path: Path) -> None:
-    lines = [json.loads(line) for line in (DATA / SOURCES["verifiers"]).read_text("utf-8").splitlines()]
+    lines = lines_of(DATA / SOURCES["verifiers"])
     lines[0]["run"]["work"]["type"] = "eval"
     lines[7]["run"]["work"]["step"] = 2
     run = open_source(written(tmp_path / "traces.jsonl", lines))
@@ -221,25 +206,22 @@ def test_a_uid_names_the_group_and_without_one_the_prompt_does() -> None:
     assert any("do not name groups" in note for note in former.notes) and not present.notes
 
 
-@pytest.mark.parametrize("text", ["", "not JSON", '{"half": '])
-def test_a_torn_last_line_is_left_out_and_named(text: str, tmp_path: Path) -> None:
-    path = written(tmp_path / "1.jsonl", [verl_row(f"0_{i}_0") for i in range(4)])
-    path.write_text(path.read_text("utf-8") + text, "utf-8")
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        (b"\n", ""),
+        (b"", ""),
+        (b"\nnot JSON", "incomplete"),
+        (b'\n{"half": ', "incomplete"),
+        (b'\n{"input": "\xff\xfe", "output": "", "score": 1}\n', "Line 5 of 1.jsonl"),
+    ],
+)
+def test_a_last_line_that_cannot_be_read_is_left_out_and_named(end: bytes, said: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "1.jsonl", [verl_row(f"0_{i}_0") for i in range(4)], end="")
+    path.write_bytes(path.read_bytes() + end)
     run = open_source(tmp_path)
     assert len(run.completions(1).rewards) == 4
-    assert any("incomplete" in note for note in run.notes) == bool(text)
-
-
-def test_a_last_line_without_its_end_that_is_whole_counts(tmp_path: Path) -> None:
-    written(tmp_path / "1.jsonl", [verl_row(f"0_{i}_0") for i in range(4)], end="")
-    assert len(open_source(tmp_path).completions(1).rewards) == 4
-
-
-def test_a_line_that_is_not_utf_8_is_left_out_and_named(tmp_path: Path) -> None:
-    path = written(tmp_path / "1.jsonl", [verl_row(f"0_{i}_0") for i in range(4)])
-    path.write_bytes(path.read_bytes() + b'{"input": "\xff\xfe", "output": "", "score": 1}\n')
-    run = open_source(tmp_path)
-    assert len(run.completions(1).rewards) == 4 and any("Line 5 of 1.jsonl" in note for note in run.notes)
+    assert len(run.notes) == bool(said) and all(said in note for note in run.notes)
 
 
 def test_a_file_with_groups_of_another_size_is_named_as_a_possible_evaluation(tmp_path: Path) -> None:
@@ -251,27 +233,23 @@ def test_a_file_with_groups_of_another_size_is_named_as_a_possible_evaluation(tm
     assert next(note for note in run.notes if "evaluation" in note).startswith("Step 2 has groups of 1")
 
 
-def test_a_batch_that_trl_logged_twice_is_named(tmp_path: Path) -> None:
-    shutil.copytree(DATA / "trl/completions", tmp_path, dirs_exist_ok=True)
-    shutil.copy(tmp_path / "completions_00002.parquet", tmp_path / "completions_00003.parquet")
-    run = open_source(tmp_path)
-    assert run.completions(3).repeated, "whatever was looked at before"
-    assert [run.completions(position).repeated for position in (1, 2, 3)] == [False, False, True]
-    assert sum("repeat the completions" in note for note in run.notes) == 1
+def counted(folder: Path) -> list[int]:
+    """Return how many completions of each update the checks count."""
+    run = open_source(folder)
+    tables = [read(run, position).table for position in range(1, len(run) + 1)]
+    return [0 if table is None else len(table.rewards) for table in tables]
 
 
-def test_a_batch_that_trl_logged_twice_is_counted_once(tmp_path: Path) -> None:
+def test_a_batch_that_trl_logged_several_times_is_named_and_counted_once(tmp_path: Path) -> None:
     shutil.copytree(DATA / "trl/completions", tmp_path, dirs_exist_ok=True)
-    once = [measured(read(open_source(tmp_path), position)) for position in (1, 2)]
+    once = counted(tmp_path)
     for number in (3, 4, 5):
         shutil.copy(tmp_path / "completions_00002.parquet", tmp_path / f"completions_0000{number}.parquet")
     run = open_source(tmp_path)
-    assert [measured(read(run, position)) for position in (1, 2, 3, 4, 5)] == [*once, 0, 0, 0]
-
-
-def measured(update: Update) -> int:
-    """Return the number of an update's completions that the checks count."""
-    return 0 if update.table is None else len(update.table.rewards)
+    assert run.completions(3).repeated, "whatever was looked at before"
+    assert [run.completions(position).repeated for position in range(1, 6)] == [False] * 2 + [True] * 3
+    assert sum("repeat the completions" in note for note in run.notes) == 1
+    assert counted(tmp_path) == [*once, 0, 0, 0]
 
 
 def test_new_files_appear_when_a_source_is_looked_at_again(tmp_path: Path) -> None:
@@ -292,9 +270,8 @@ def test_new_files_appear_when_a_source_is_looked_at_again(tmp_path: Path) -> No
 )
 def test_a_database_that_is_none_of_trackios_is_refused_in_a_sentence(rewrite: str, words: str, tmp_path: Path) -> None:
     path = source_path("trackio", tmp_path)
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.executescript(rewrite)
-    connection.close()
     with pytest.raises(RunFileError, match=words):
         open_source(path)
 
@@ -302,12 +279,11 @@ def test_a_database_that_is_none_of_trackios_is_refused_in_a_sentence(rewrite: s
 def test_a_statement_that_would_never_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("grpo_core.runs.database.PROCESSOR_SECONDS", 0.0)
     path = source_path("trackio", tmp_path)
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         rows = [(f"run {i}", f"run {i}", "{}") for i in range(5000)]
         connection.executemany(
             "INSERT INTO metrics (run_id, run_name, metrics, step, timestamp) VALUES (?, ?, ?, 0, '')", rows
         )
-    connection.close()
     with pytest.raises(RunFileError, match="interrupted"):
         open_source(path)
 
@@ -336,7 +312,7 @@ def test_a_file_that_was_cut_short_ends_in_a_sentence(name: str, kept: float, tm
     ],
 )
 def test_a_trace_that_verifiers_does_not_write_is_left_out_and_counted(trace: dict[str, Any], tmp_path: Path) -> None:
-    good = json.loads((DATA / SOURCES["verifiers"]).read_text("utf-8").splitlines()[0])
+    good = lines_of(DATA / SOURCES["verifiers"])[0]
     bad = dict(good, traces=[trace])
     run = open_source(written(tmp_path / "traces.jsonl", [good, bad]))
     assert len(run.completions(1).rewards) == 1
@@ -366,7 +342,7 @@ def test_groups_are_found_in_the_order_of_the_rows() -> None:
 
 def test_trackio_reports_are_numbered_by_the_trainer_and_not_by_their_count(tmp_path: Path) -> None:
     path = source_path("trackio", tmp_path)
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         (run,) = connection.execute("SELECT run_id FROM metrics LIMIT 1").fetchone()
         connection.execute("DELETE FROM metrics")
         for counted, step in enumerate((300, 600)):
@@ -375,7 +351,6 @@ def test_trackio_reports_are_numbered_by_the_trainer_and_not_by_their_count(tmp_
                 "INSERT INTO metrics (run_id, run_name, timestamp, step, metrics) VALUES (?, 'r', '', ?, ?)",
                 (run, counted, json.dumps(report)),
             )
-    connection.close()
     opened = open_source(path)
     assert list(opened.labels) == [300, 600]
     assert [opened.reports(position)[0].numbers["reward"] for position in (1, 2)] == [0.3, 0.6]
