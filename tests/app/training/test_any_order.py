@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import tempfile
 from itertools import islice
 from pathlib import Path
@@ -152,17 +151,13 @@ class AnythingWithKills(Anything):
     def kill(self) -> None:
         self.pause()
         if self.trainer.worker.host.pid is not None:
-            before = self.trainer.worker.host.pid
-            os.kill(before, signal.SIGKILL)
-            self.qtbot.waitUntil(lambda: self.trainer.worker.host.pid != before)
+            self.trainer.kill()
 
     @rule()
     def kill_while_it_runs(self) -> None:
         self.trainer.run(None)
         if self.trainer.worker.host.pid is not None:
-            before = self.trainer.worker.host.pid
-            os.kill(before, signal.SIGKILL)
-            self.qtbot.waitUntil(lambda: self.trainer.worker.host.pid != before)
+            self.trainer.kill()
         self.pause()  # pressed Run may have been heard by the next process alone
 
 
