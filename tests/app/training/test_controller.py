@@ -147,8 +147,7 @@ def test_a_knob_turned_acts_at_the_next_update_and_is_marked_there(trainer: Trai
     trainer.set_settings(other)
     trainer.train(3)
     fresh = trainer.take()
-    assert fresh is not None
-    assert fresh.changes == ((6, other),)
+    assert fresh is not None and fresh.changes == ((6, other),)
     assert [step.settings == other for step in steps_in(path)] == [False] * 5 + [True] * 3
     with RunReader.open(path) as reader:
         assert reader.settings_changes() == [(1, Settings()), (6, other)]
@@ -288,6 +287,7 @@ def test_nothing_is_emitted_per_update(trainer: Trainer, tmp_path: Path) -> None
     assert trainer.head == 200
     trainer.qtbot.waitUntil(lambda: len(reports) >= 3)
     assert len(reports) == 3  # it runs, it has paused
+    assert trainer.heard == [State.PREPARING, State.PAUSED, State.RUNNING, State.PAUSED]
 
 
 def test_a_paused_program_uses_no_processor(trainer: Trainer, tmp_path: Path) -> None:

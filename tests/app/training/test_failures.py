@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -37,10 +37,11 @@ class FullDisk:
         writer = run_writer(begin, settings, new)
         extend = writer.extend
 
-        def refusing(updates: Sequence[tuple[Step, Mapping[str, float]]]) -> None:
-            fitting = [one for one in updates if not self.is_full or one[0].step < 4]
+        def refusing(updates: Iterable[tuple[Step, Mapping[str, float] | None]]) -> None:
+            finished = list(updates)
+            fitting = [one for one in finished if not self.is_full or one[0].step < 4]
             extend(fitting)
-            if len(fitting) < len(updates):
+            if len(fitting) < len(finished):
                 raise RunFileError("a.grpo cannot be written: the disk is full.")
 
         writer.extend = refusing  # type: ignore[method-assign]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.app.conftest import Driver
-from tests.app.controllers.test_run_files import a_run
+from tests.app.runs import a_run
 
 pytestmark = pytest.mark.one_window
 
