@@ -29,7 +29,7 @@ def jobs() -> Iterator[Jobs]:
 
 def children() -> list[psutil.Process]:
     """Return the processes of experiments that this process has started."""
-    own = psutil.Process().children()
+    own = [child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE]
     return [child for child in own if "grpo_core.jobs.table:serve" in child.cmdline()]
 
 
