@@ -100,12 +100,11 @@ def test_it_is_read_without_torch() -> None:
     assert told.stdout.split() == [str(UPDATES), "3", "8"]
 
 
-def test_the_menu_opens_it_to_be_looked_at_only(driver: Driver) -> None:
+def test_the_menu_opens_it_to_be_looked_at_only_but_for_a_copy(driver: Driver, tmp_path: Path) -> None:
     before, program = digest(example()), driver.program
     driver.open_example()
     driver.settle()
-    run = program.workspace.run
-    assert run is not None
+    run = program.workspace.view.run
     assert (run.path, run.head, run.read_only) == (example(), UPDATES, RECORDED)
     controls = program.window.panels.of(CONTROLS)
     assert controls.read_only_note.isVisible() and controls.read_only_note.text() == RECORDED
@@ -132,22 +131,15 @@ def test_the_menu_opens_it_to_be_looked_at_only(driver: Driver) -> None:
     driver.open_example()
     driver.settle()
     assert [run.path for run in program.workspace.runs].count(example()) == 1
+    program.run_manager.save_as(run, tmp_path / "copy.grpo")
+    copy = RunHandle.open(tmp_path / "copy.grpo")
+    assert copy.read_only == "", "a copy is an ordinary run"
+    copy.close_file()
     program.actions["close_run"].trigger()
     driver.settle()
     assert digest(example()) == before
     there = {path.name for path in example().parent.iterdir()}
     assert there == {example(name).name for name in EXAMPLES}, "no log and no lock beside it"
-
-
-def test_a_copy_is_an_ordinary_run(driver: Driver, tmp_path: Path) -> None:
-    program = driver.program
-    driver.open_example()
-    driver.settle()
-    assert program.workspace.run is not None
-    program.run_manager.save_as(program.workspace.run, tmp_path / "copy.grpo")
-    copy = RunHandle.open(tmp_path / "copy.grpo")
-    assert copy.read_only == ""
-    copy.close_file()
 
 
 def test_the_start_near_the_turn_is_small_and_its_last_update_can_be_gone_on_from() -> None:

@@ -8,7 +8,6 @@ import stat
 from contextlib import suppress
 from dataclasses import replace
 from functools import partialmethod
-from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -26,17 +25,12 @@ from app.workspace.evolution import Evolution
 from app.workspace.film import update_film
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
-from grpo_core.learners import learner
-from grpo_core.runs.run_file import RunWriter
+from tests.app.runs import a_run
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("runs") / "run.grpo"
-    with RunWriter.create(path, Settings(), title="Filmed") as writer:
-        for step in islice(learner(Settings()), 6):
-            writer.append(step)
-    return path
+    return a_run(tmp_path_factory.mktemp("runs") / "run.grpo", 6)
 
 
 def picture(place: int, width: int = 101, height: int = 51) -> QImage:
@@ -169,8 +163,7 @@ def test_an_older_film_stays_until_the_new_one_is_whole(
     """All pictures of the old film used to be deleted before the first new one was drawn."""
     out = tmp_path / "pictures"
     choice = FilmChoice(steps=range(1, 4), speed=10.0, rate=10.0)
-    for _ in export_film(run, out, choice):
-        pass
+    list(export_film(run, out, choice))
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     with suppress(InterruptedError):
         for _ in export_film(run, out, replace(choice, theme="dark"), force=True):
@@ -178,8 +171,7 @@ def test_an_older_film_stays_until_the_new_one_is_whole(
     gc.collect()  # the abandoned film
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == [], "no picture is left behind"
-    for _ in export_film(run, out, replace(choice, theme="dark"), force=True):
-        pass
+    list(export_film(run, out, replace(choice, theme="dark"), force=True))
     after = {path.name: path.read_bytes() for path in out.iterdir()}
     assert after.keys() == before.keys()
     assert all(after[name] != before[name] for name in before)

@@ -22,7 +22,6 @@ from app.plotting.export import Paper, drawn
 from app.plotting.plot import Plot
 from app.plotting.pyramid import Pyramid
 from app.theme.tokens import LIGHT
-from app.training.worker import Worker
 from app.workspace import frame
 from app.workspace.frame import FrameTimer
 from grpo_core.config import Objective
@@ -38,18 +37,6 @@ def timer_of(driver: Driver) -> FrameTimer:
     timer = driver.program.workspace.findChild(FrameTimer)
     assert timer is not None
     return timer
-
-
-def test_nothing_is_emitted_per_update(driver: Driver) -> None:
-    heard: list[object] = []
-    worker = driver.program.controller.findChild(Worker)
-    assert worker is not None
-    worker.reported.connect(heard.append)
-    driver.program.controller.state_changed.connect(heard.append)
-    driver.program.player.set_speed(None)
-    driver.run(300)
-    assert driver.head == 300
-    assert len(heard) < 12
 
 
 def test_a_window_at_rest_has_no_timer_that_ticks(driver: Driver) -> None:

@@ -134,11 +134,8 @@ def test_the_program_has_an_icon_in_its_own_colours(qapp: QApplication) -> None:
     assert len(colours) > 1
 
 
-def test_an_icon_without_room_draws_nothing(qapp: QApplication) -> None:
+def test_an_icon_without_room_draws_nothing_and_one_that_does_not_exist_is_empty(qapp: QApplication) -> None:
     assert icon("run", "#000000").pixmap(QSize(0, 16)).isNull()  # a warning of Qt's would fail this test
-
-
-def test_an_icon_that_does_not_exist_is_empty(qapp: QApplication) -> None:
     assert icon("no such icon", "#000000").isNull()
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,6 +38,12 @@ from grpo_core.learners import learner
 ROOT = Path(__file__).parents[2]
 
 
+def python(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run Python in another process, in the root of the source tree."""
+    usual: dict[str, Any] = {"cwd": ROOT, "capture_output": True, "text": True, "timeout": 200}
+    return subprocess.run([sys.executable, *arguments], check=False, **usual | options)
+
+
 def lines(report: list[str], start: str) -> list[str]:
     return [line for line in report if line.startswith(start)]
 
@@ -47,8 +54,7 @@ def test_a_whole_copy_passes_without_display_and_with_a_home_that_cannot_be_writ
     bare.pop("DISPLAY", None)
     bare |= {"HOME": "/dev/null/nowhere", "TMPDIR": str(tmp_path)}
     out = tmp_path / "kept"
-    command = [sys.executable, "-m", "app", "--self-test", "--out", str(out)]
-    done = subprocess.run(command, cwd=ROOT, env=bare, capture_output=True, text=True, timeout=200, check=False)
+    done = python("-m", "app", "--self-test", "--out", str(out), env=bare)
     told = done.stdout.splitlines()
     assert done.returncode == 0, done.stdout + done.stderr
     assert told[0].startswith("GRPO Lab ") and ", source; " in told[0]
@@ -70,9 +76,7 @@ def check_window(report, out):
 app.self_test.window.check_window = check_window
 raise SystemExit(app.self_test.run.self_test())
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=200, check=False
-    )
+    done = python("-c", code)
     assert done.returncode == 1
     (failed,) = lines(done.stdout.splitlines(), "FAILED")
     assert failed.endswith("because experiment: ZeroDivisionError: division by zero")
@@ -208,29 +212,21 @@ def test_whatever_a_check_raises_becomes_one_line() -> None:
 
 @pytest.mark.parametrize(
     ("argument", "command"),
-    [("train", True), ("export", False), ("film", False), ("run.grpo", False), ("--new", False)],
+    [("train", True), ("export", False), ("film", False), ("run.grpo", False), ("--new", False), ("runs", False)],
 )
-def test_a_command_is_one_even_beside_a_folder_of_its_name(
+def test_a_command_is_one_even_beside_a_folder_of_its_name_and_another_word_where_it_names_nothing(
     argument: str, command: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "train").mkdir()
+    assert is_command("runs")  # mistyped: the commands' parser lists them
+    for folder in ("train", "runs"):
+        (tmp_path / folder).mkdir()
     assert is_command(argument) is command
 
 
-def test_a_plain_word_that_is_no_command_is_a_file_if_there_is_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert is_command("runs")  # mistyped: the commands' parser lists them
-    (tmp_path / "runs").mkdir()
-    assert not is_command("runs")
-
-
 def test_the_program_takes_the_commands_that_need_no_window() -> None:
-    command = [sys.executable, "-m", "app", "presets"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200, check=True)
-    assert "GRPO (DeepSeekMath)" in done.stdout
+    done = python("-m", "app", "presets")
+    assert done.returncode == 0 and "GRPO (DeepSeekMath)" in done.stdout
 
 
 def test_a_library_that_the_system_lacks_is_named_with_what_to_install() -> None:
@@ -268,8 +264,7 @@ sys.exit(main())
 def test_an_installation_without_qt_does_what_it_can_and_says_what_needs_qt(
     arguments: list[str], status: int, said: str
 ) -> None:
-    command = [sys.executable, "-c", WITHOUT_QT, *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False)
+    done = python("-c", WITHOUT_QT, *arguments)
     told = " ".join((done.stdout + done.stderr).split())
     assert done.returncode == status and said.replace("grpo-lab", this_program()) in told
     assert status == 0 or f"grpo_lab-{__version__}-py3-none-any.whl[app]" in done.stderr
@@ -291,8 +286,7 @@ def test_what_needs_a_window_is_refused_without_a_display(
     (tmp_path / "runs").mkdir()
     hidden = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
     bare = {name: value for name, value in os.environ.items() if name not in hidden} | {"PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "app", *arguments]
-    done = subprocess.run(command, cwd=tmp_path, env=bare, capture_output=True, text=True, timeout=200, check=False)
+    done = python("-m", "app", *arguments, cwd=tmp_path, env=bare)
     assert done.returncode == 2 and "There is no display" in done.stderr
     assert said.replace("grpo-lab", this_program()) in done.stderr
     assert not (tmp_path / "grpo-lab-run").exists()

@@ -42,14 +42,10 @@ EFFECTS: dict[str, tuple[Callable[[Application], object], object]] = {
     "faster": (lambda p: p.player.speed, 10.0),
     "slower": (lambda p: p.player.speed, 2.0),
 }
-SWITCHES = {
-    "full_screen",
-    "reduced_motion",
-    "speaker",
-    "present.blank",
-    "present.ring",
-}
+SWITCHES = {"full_screen", "reduced_motion", "speaker", "present.blank", "present.ring"}
 """Commands that undo their effect when run again."""
+ALIKE = ("zoom_out", "language.en", "references", "lessons", "breakpoints", "queue", "present.step_back", "slower")
+"""Commands that are like one above: the long tests run them."""
 
 
 @pytest.fixture
@@ -68,29 +64,7 @@ def program(shared: Driver) -> Iterator[Application]:
     program.sheet.hide()
 
 
-@pytest.mark.quick_cases(
-    "zoom_in",
-    "theme.projector",
-    "layout.Compare",
-    "layout.Mine",
-    "panel.glossary",
-    "glossary",
-    "what_if",
-    "reduced_motion",
-    "full_screen",
-    "speaker",
-    "present.blank",
-    "present.ring",
-    "palette",
-    "shortcut_sheet",
-    "new_run",
-    "branch",
-    "step_back",
-    "go_start",
-    "explain",
-    "faster",
-)
-@pytest.mark.parametrize("id", EFFECTS)
+@pytest.mark.parametrize("id", [pytest.param(id, marks=[pytest.mark.long] * (id in ALIKE)) for id in EFFECTS])
 def test_a_command_does_what_its_name_promises(shared: Driver, program: Application, id: str) -> None:
     read, after = EFFECTS[id]
     action, before = program.actions[id], read(program)

@@ -37,11 +37,10 @@ def keys_shown(sheet: ShortcutSheet) -> tuple[str, ...]:
     return tuple(row.text(0) for row in rows if row is not None and not row.isHidden())
 
 
-def test_every_listed_command_is_in_the_palette(palette: CommandPalette, actions: Actions) -> None:
+def test_every_listed_command_is_in_the_palette_and_every_one_is_found_by_its_title(
+    palette: CommandPalette, actions: Actions
+) -> None:
     assert listed(palette) == [action.command.id for action in actions if action.command.listed]
-
-
-def test_every_command_is_found_by_its_title(palette: CommandPalette, actions: Actions) -> None:
     for action in actions:
         palette.line.setText(action.command.text)
         assert listed(palette)[0] == action.command.id
@@ -174,7 +173,9 @@ def test_letters_at_the_start_of_words_and_in_a_row_count_more() -> None:
     assert score("", "anything") is not None
 
 
-def test_the_sheet_lists_every_command_that_has_a_key(qtbot: QtBot, window: Any, actions: Actions) -> None:
+def test_the_sheet_lists_every_command_that_has_a_key_and_follows_new_ones(
+    qtbot: QtBot, window: Any, actions: Actions
+) -> None:
     sheet = ShortcutSheet(actions, window)
     qtbot.addWidget(sheet)
     sheet.open_fresh()
@@ -186,12 +187,7 @@ def test_the_sheet_lists_every_command_that_has_a_key(qtbot: QtBot, window: Any,
     assert set(keys_shown(sheet)) == {"Step back", "Stage back"}
     sheet.line.setText("nothing like it")
     assert keys_shown(sheet) == ()
-
-
-def test_the_sheet_follows_new_commands(qtbot: QtBot, window: Any, actions: Actions) -> None:
-    sheet = ShortcutSheet(actions, window)
-    qtbot.addWidget(sheet)
-    sheet.open_fresh()
+    sheet.line.clear()
     actions.set_commands([command for command in actions.commands if command.id in ("run", "step")])
     assert set(keys_shown(sheet)) == {"Run or pause", "Step"}
 

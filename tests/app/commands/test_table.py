@@ -106,8 +106,7 @@ def test_quit_closes_the_window(driver: Driver) -> None:
 
 def test_a_command_that_cannot_run_says_why_and_does_not(driver: Driver) -> None:
     program = driver.program
-    assert program.workspace.run is not None
-    program.workspace.run.read_only = "Another window writes this run."
+    program.workspace.view.run.read_only = "Another window writes this run."
     focused = QApplication.focusWidget()
     if focused is not None:
         focused.clearFocus()
@@ -135,8 +134,7 @@ def test_a_command_whose_state_is_shown_late_does_not_run_if_it_cannot(driver: D
 
 def test_a_read_only_run_can_be_stepped_through_up_to_its_head(driver: Driver) -> None:
     driver.run(5)
-    assert driver.program.workspace.run is not None
-    driver.program.workspace.run.read_only = "no"
+    driver.program.workspace.view.run.read_only = "no"
     driver.program.workspace.move_to(4)
     driver.settle()
     assert driver.program.actions["step"].isEnabled()

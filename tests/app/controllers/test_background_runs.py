@@ -157,10 +157,9 @@ def test_a_queue_is_made_watched_and_opened_in_the_panel(driver: Driver) -> None
     table = shown.table.table
     keys = [column.key for column in table.columns]
     assert keys[:4] == ["objective.beta", "model.snapshot_every", "seed", "updates"]
-    cells = [
-        [table.text(row, keys.index(key)) for key in ("objective.beta", "seed", "updates", "left")] for row in (0, 1)
-    ]
-    assert cells == [["0", "7", "2 / 2", "done"], ["0.5", "7", "2 / 2", "done"]]
+    for row, beta in enumerate(("0", "0.5")):
+        cells = [table.text(row, keys.index(key)) for key in ("objective.beta", "seed", "updates", "left")]
+        assert cells == [beta, "7", "2 / 2", "done"]
     button(message(driver, "The runs in the background are done."), "Show").click()
     shown.table.setCurrentIndex(table.index(1, 0))
     before = program.workspace.run
@@ -230,14 +229,8 @@ def test_every_setting_that_is_offered_takes_what_is_suggested() -> None:
 
 
 def test_times_and_shares_are_short() -> None:
-    assert [duration(s) for s in (0.2, 59.6, 89, 91, 3600, 6000)] == [
-        "1 s",
-        "60 s",
-        "89 s",
-        "2 min",
-        "60 min",
-        "1 h 40 min",
-    ]
+    lengths = {0.2: "1 s", 59.6: "60 s", 89: "89 s", 91: "2 min", 3600: "60 min", 6000: "1 h 40 min"}
+    assert {seconds: duration(seconds) for seconds in lengths} == lengths
     background = BackgroundQueue(Jobs())
     background.queue = replace(SHORT, updates=60)
     background.statuses = [runs.RunStatus(done=done) for done in (34, 9)]

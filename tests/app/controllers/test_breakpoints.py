@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,7 @@ SURE, CALM = breakpoint_from_text("max_prob>0.5"), breakpoint_from_text("entropy
 
 
 def series(driver: Driver, name: str) -> np.ndarray:
-    run = driver.program.workspace.run
-    assert run is not None
-    return run.series[name].values
+    return driver.program.workspace.view.run.series[name].values
 
 
 def test_it_stops_at_the_first_update_where_the_series_holds_and_goes_on_from_there(driver: Driver) -> None:
@@ -113,10 +112,7 @@ def test_the_list_is_edited_in_the_panel(driver: Driver) -> None:
     assert not shown.value.isEnabled()
     QTest.mouseClick(shown.button, Qt.MouseButton.LeftButton)
     driver.settle()
-    assert [row.box.text() for row in shown.rows] == [
-        "max π(a) above 0.5",
-        "Dead groups first ≠ 0",
-    ]
+    assert [row.box.text() for row in shown.rows] == ["max π(a) above 0.5", "Dead groups first ≠ 0"]
     QTest.mouseClick(shown.button, Qt.MouseButton.LeftButton)
     assert len(driver.program.workspace.breakpoints.all) == 2, "the same twice is one"
     shown.rows[0].box.click()
@@ -165,8 +161,6 @@ def test_they_outlive_the_session(qtbot: QtBot, qapp: QApplication, tmp_path: Pa
 
 @pytest.mark.parametrize("bad", [3, [3], [{"series": "kl", "value": None}], [["kl"]], [{"series": "kl"}] * 101, "x"])
 def test_a_damaged_list_is_reset_alone(tmp_path: Path, bad: object) -> None:
-    import json
-
     file = tmp_path / "preferences.json"
     save_preferences(Preferences(theme="dark", breakpoints=(CALM,)), file)
     stored = json.loads(file.read_text())

@@ -27,6 +27,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.application import Application
 from app.commands.palette import OWNER
 from app.controllers.doors import DoorsController
 from app.examples import EXAMPLES, example
@@ -85,6 +86,13 @@ def in_palette(driver: Driver, query: str = "") -> dict[str, str]:
         assert action is not None
         found[action.objectName()] = model.index(row, 0).data(OWNER)
     return found
+
+
+def enter(driver: Driver, one: Door) -> None:
+    """Go through a door, and pause what begins behind it."""
+    driver.program.doors.enter(one)
+    driver.program.player.pause()
+    driver.rest()
 
 
 def home(driver: Driver) -> HomePanel:
@@ -159,8 +167,8 @@ def test_play_shows_its_panels_and_the_bars_move_after_one_key(driver: Driver) -
 def test_a_door_has_few_commands_and_the_palette_finds_the_others_and_whose_they_are(
     driver: Driver, doors: DoorsController, id: str
 ) -> None:
-    doors.enter(door(doors, id))
-    driver.program.player.pause()
+    enter(driver, door(doors, id))
+    assert all(not menu.isEmpty() for menu in tops(driver.program.window))
     listed = in_menus(driver)
     assert len(listed) <= MOST[id] and in_palette(driver) == dict.fromkeys(in_palette(driver), "")
     assert set(in_palette(driver)) == listed
@@ -171,8 +179,7 @@ def test_a_door_has_few_commands_and_the_palette_finds_the_others_and_whose_they
     assert all(bool(found[name]) is not (name in listed) for name in everywhere
                if driver.program.actions[name].command.listed)  # fmt: skip
     for other in doors.all:
-        assert other is door(doors, id) or other.id == id or other.title in " ".join(found.values())
-    driver.rest()
+        assert other.id == id or other.title in " ".join(found.values())
 
 
 def test_every_subject_of_a_door_is_that_of_a_command(driver: Driver, doors: DoorsController) -> None:
@@ -204,14 +211,10 @@ def test_each_door_shows_its_settings_and_those_that_were_chosen(driver: Driver,
     controls, editing = driver.program.window.panels.of(CONTROLS), driver.program.workspace.editing
     every, counts = shown_settings(driver), {}
     for one in doors.all:
-        doors.enter(one)
-        driver.program.player.pause()
-        driver.rest()
+        enter(driver, one)
         counts[one.id] = len(shown_settings(driver))
     assert len(every) == 39 and counts == {"play": 17, "learn": 17, "my_run": 32}
-    doors.enter(door(doors, "play"))
-    driver.program.player.pause()
-    driver.rest()
+    enter(driver, door(doors, "play"))
     assert ("learner.staleness",) not in shown_settings(driver)
     for value in (2, 0):  # it stays below the pointer when it is turned back
         editing.edit({"learner.staleness": value}, "Change")
@@ -224,9 +227,7 @@ def test_each_door_shows_its_settings_and_those_that_were_chosen(driver: Driver,
 
 
 def test_the_palette_finds_a_setting_says_whose_it_is_and_goes_to_it(driver: Driver, doors: DoorsController) -> None:
-    doors.enter(door(doors, "play"))
-    driver.program.player.pause()
-    driver.rest()
+    enter(driver, door(doors, "play"))
     editing, palette = driver.program.workspace.editing, driver.program.palette
     assert in_palette(driver, "dual clip")["setting.objective.dual_clip"] == "My run"
     assert in_palette(driver, "faulty")["setting.task.faulty_reward"] == "Show everything"
@@ -305,29 +306,18 @@ def test_a_panel_behind_another_tab_comes_to_the_front_and_one_in_front_is_hidde
     assert docks[1].isHidden()
 
 
-def show_run(driver: Driver) -> None:
-    driver.program.runs.new_run()
+ACTS: dict[str, Callable[[Application], object]] = {
+    "a run": lambda program: program.runs.new_run(),
+    "a panel": lambda program: program.window.show_panel(TOKEN_INSPECTOR),
+    "a step": lambda program: program.player.step(),
+    "the first screen is hidden": lambda program: program.actions["panel.home"].trigger(),
+    "a panel from the menu": lambda program: program.actions["panel.comparison"].trigger(),
+}
 
 
-def show_panel(driver: Driver) -> None:
-    driver.program.window.show_panel(TOKEN_INSPECTOR)
-
-
-def compute(driver: Driver) -> None:
-    driver.program.player.step()
-
-
-def hide_home(driver: Driver) -> None:
-    driver.program.actions["panel.home"].trigger()
-
-
-def show_with_a_menu(driver: Driver) -> None:
-    driver.program.actions["panel.comparison"].trigger()
-
-
-@pytest.mark.parametrize("act", [show_run, show_panel, compute, hide_home, show_with_a_menu])
+@pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
 def test_the_panels_come_back_as_they_were_with_whatever_is_to_be_seen(
-    driver: Driver, act: Callable[[Driver], None]
+    driver: Driver, act: Callable[[Application], object]
 ) -> None:
     window = driver.program.window
     driver.program.doors.show_home()
@@ -335,7 +325,7 @@ def test_the_panels_come_back_as_they_were_with_whatever_is_to_be_seen(
     window.leave_alone()
     before = {id for id, dock in window.docks.items() if dock.isVisible()}
     home(driver)
-    act(driver)
+    act(driver.program)
     driver.rest()
     assert few < in_menus(driver), "the menus are those of the panels"
     assert not window.alone and {id for id, dock in window.docks.items() if dock.isVisible()} == before
@@ -364,14 +354,12 @@ def test_the_first_screen_stays_while_a_run_goes_on_and_goes_when_one_begins(dri
 def test_a_run_that_is_already_open_is_shown_when_it_is_opened_from_the_first_screen(driver: Driver, of: str) -> None:
     program = driver.program
     driver.run(2)
-    run = program.workspace.run
-    assert run is not None
-    path = run.path if of == "own" else example(of)
+    path = program.workspace.view.run.path if of == "own" else example(of)
     for _ in range(2):
         home(driver).run_wanted.emit(path)
         driver.qtbot.waitUntil(lambda: not program.window.alone)
         driver.opened()
-        assert program.workspace.run is not None and program.workspace.run.path == path
+        assert program.workspace.view.run.path == path
 
 
 def test_another_size_of_type_leaves_the_first_screen_in_place_and_the_panels_fit_it_later(driver: Driver) -> None:
@@ -431,14 +419,6 @@ def test_a_number_leads_to_its_update(driver: Driver, monkeypatch: pytest.Monkey
     monkeypatch.setattr(QInputDialog, "getInt", lambda *arguments: (4, False))
     driver.program.actions["go_update"].trigger()
     assert driver.program.workspace.cursor.step == 2
-
-
-def test_no_menu_is_empty(driver: Driver, doors: DoorsController) -> None:
-    for one in doors.all:
-        doors.enter(one)
-        driver.program.player.pause()
-        driver.rest()
-        assert all(not menu.isEmpty() for menu in tops(driver.program.window))
 
 
 @pytest.mark.own_window

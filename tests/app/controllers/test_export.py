@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,6 +48,12 @@ def shot(driver: Driver) -> np.ndarray:
     return np.frombuffer(image.constBits(), np.uint8).copy()
 
 
+def picture(driver: Driver, name: str, path: Path, **choice: Any) -> Path:
+    """Export a panel's picture, which may take a while, and return its path."""
+    driver.program.exporter.picture(panel(driver, name), path, PictureChoice(panel=name, **choice))
+    return path
+
+
 def dialog(driver: Driver) -> PictureDialog:
     (found,) = driver.program.window.findChildren(PictureDialog)
     return found
@@ -68,10 +75,7 @@ def finished(driver: Driver) -> None:
 
 def test_a_picture_in_another_size(driver: Driver, tmp_path: Path) -> None:
     driver.run(3)
-    driver.program.exporter.picture(
-        panel(driver, "step_detail"), tmp_path / "a.png", PictureChoice(panel="step_detail", size=(1000, 500))
-    )
-    image = QImage(str(tmp_path / "a.png"))
+    image = QImage(str(picture(driver, "step_detail", tmp_path / "a.png", size=(1000, 500))))
     assert (image.width(), image.height()) == (1000, 500)
     assert "is written to" in driver.messages[-1]
 
@@ -91,8 +95,7 @@ def test_a_panel_in_another_size_leaves_no_trace_in_the_window(driver: Driver) -
 def test_a_picture_in_another_look_is_drawn_beside_the_window(driver: Driver, tmp_path: Path) -> None:
     driver.run(6)
     driver.program.workspace.move_to(4)
-    chosen = PictureChoice(panel="policy_bars", size=(1000, 500), theme="dark", scale=1.5)
-    driver.program.exporter.picture(panel(driver, "policy_bars"), tmp_path / "bars.png", chosen)
+    picture(driver, "policy_bars", tmp_path / "bars.png", size=(1000, 500), theme="dark", scale=1.5)
     finished(driver)
     assert driver.messages[-1] == f"{tmp_path / 'bars.png'} holds the picture of “Policy π(a)”."
     image = QImage(str(tmp_path / "bars.png"))
@@ -108,8 +111,7 @@ def test_a_panel_as_it_is_shown_is_what_the_screen_shows(driver: Driver, tmp_pat
     shown = panel(driver, name)
     with without_controls(shown):
         screen = shown.grab().toImage()
-    driver.program.exporter.picture(shown, tmp_path / "a.png", PictureChoice(panel=name, caption=False))
-    image = QImage(str(tmp_path / "a.png"))
+    image = QImage(str(picture(driver, name, tmp_path / "a.png", caption=False)))
     assert image.size() == screen.size() * 2, "sharp on paper"
     smooth = Qt.TransformationMode.SmoothTransformation
     small = image.scaled(screen.size(), Qt.AspectRatioMode.IgnoreAspectRatio, smooth)
@@ -156,9 +158,8 @@ def test_every_panel_offers_to_be_exported_by_the_right_mouse_button(driver: Dri
     for name in ("policy_bars", "step_detail", "controls", "pipeline", "explain"):
         shown = panel(driver, name)
         place = QPoint(shown.width() - 3, shown.height() - 3)
-        QApplication.sendEvent(
-            shown, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, place, shown.mapToGlobal(place))
-        )
+        asked = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, place, shown.mapToGlobal(place))
+        QApplication.sendEvent(shown, asked)
         menu = QApplication.activePopupWidget()
         assert isinstance(menu, QMenu), name
         said = [action.text() for action in menu.actions()]
@@ -238,7 +239,7 @@ def test_a_folder_that_takes_nothing_is_a_sentence(driver: Driver, tmp_path: Pat
     locked = tmp_path / "locked"
     locked.mkdir()
     locked.chmod(0o555)
-    driver.program.exporter.picture(panel(driver, "metrics"), locked / "a.png", PictureChoice(panel="metrics"))
+    picture(driver, "metrics", locked / "a.png")
     assert driver.messages[-1] == f"{locked / 'a.png'} cannot be written: the program is not allowed to use the folder."
     driver.program.exporter.table(panel(driver, "step_detail"), locked / "a.csv")
     assert "cannot be written" in driver.messages[-1]
@@ -246,12 +247,9 @@ def test_a_folder_that_takes_nothing_is_a_sentence(driver: Driver, tmp_path: Pat
 
 
 def test_a_wrong_ending_and_no_room_are_sentences(driver: Driver, tmp_path: Path) -> None:
-    shown = panel(driver, "metrics")
-    driver.program.exporter.picture(shown, tmp_path / "a.gif", PictureChoice(panel="metrics"))
+    picture(driver, "metrics", tmp_path / "a.gif")
     assert "end the name in .png, .svg or .pdf" in driver.messages[-1]
-    driver.program.exporter.picture(
-        shown, tmp_path / "a.png", PictureChoice(panel="metrics", size=(200, 30), scale=2.5)
-    )
+    picture(driver, "metrics", tmp_path / "a.png", size=(200, 30), scale=2.5)
     assert "leaves no space for the picture" in driver.messages[-1]
     assert not (tmp_path / "a.png").exists()
 
@@ -274,11 +272,9 @@ def test_a_sequence_and_the_run_are_written_beside_the_window(
     finished(driver)
     assert sorted(path.name for path in folder.iterdir()) == [f"policy-bars-000{n}.png" for n in (3, 4, 5)]
     assert driver.messages[-1] == f"{folder} holds 3 pictures."
-    run = driver.program.workspace.run
-    assert run is not None
     driver.program.exports.ask_run()
     finished(driver)
-    assert (tmp_path / f"{run.title} tables" / "samples.csv").exists()
+    assert (tmp_path / f"{driver.program.workspace.view.run.title} tables" / "samples.csv").exists()
 
 
 @pytest.mark.long
@@ -321,10 +317,8 @@ def test_a_sequence_can_be_cancelled_and_the_window_closed_meanwhile(driver: Dri
 
 def test_a_picture_of_the_policy_asks_nobody_to_drag(driver: Driver, tmp_path: Path) -> None:
     driver.run(2)
-    shown = panel(driver, "policy_bars")
-    driver.program.exporter.picture(shown, tmp_path / "a.svg", PictureChoice(panel="policy_bars"))
-    assert "Reward" in texts(tmp_path / "a.svg")
-    assert "drag" not in texts(tmp_path / "a.svg")
+    said = texts(picture(driver, "policy_bars", tmp_path / "a.svg"))
+    assert "Reward" in said and "drag" not in said
 
 
 @pytest.mark.long

@@ -119,20 +119,23 @@ def test_tokens_that_are_shown_as_a_film_go_on_likewise(driver: Driver, clock: M
     player.rest()
 
 
-@pytest.mark.parametrize("enter", [True, False], ids=["Enter", "a click"])
-def test_the_first_update_that_is_shown_slowly_ends_at_enter_and_at_a_click_too(
-    driver: Driver, clock: ManualClock, enter: bool
+@pytest.mark.parametrize("key", [Key.Key_Return, Key.Key_X, None], ids=["Enter", "any key", "a click"])
+def test_the_first_update_that_is_shown_slowly_ends_at_enter_any_key_and_a_click_too(
+    driver: Driver, clock: ManualClock, key: Qt.Key | None
 ) -> None:
     program = driver.program
     program.player.staged = True
     program.first_steps.begin(LEARN)
     driver.qtbot.waitUntil(lambda: driver.head == 1 and program.player.film.whole)
     chart = program.window.panels.of(POLICY_BARS).plot
-    if enter:
-        QTest.keyClick(chart, Key.Key_Return)
-    else:
+    QTest.keyClick(chart, Key.Key_Shift)
+    assert program.player.film.whole, "Shift alone is on the way to another key"
+    if key is None:
         QTest.mouseClick(chart, Qt.MouseButton.LeftButton, pos=chart.rect().center())
+    else:
+        QTest.keyClick(chart, key)
     assert not program.player.film.playing and program.workspace.view.cursor.stage is Stage.UPDATE
     driver.qtbot.waitUntil(lambda: program.player.mode is Mode.COMPUTING)  # the tour continues
+    assert program.first_steps.playing is LEARN, "it has not ended the tour"
     program.player.pause()
     driver.rest()

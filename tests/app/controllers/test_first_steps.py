@@ -7,8 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtTest import QTest
 
 from app.controllers.first_steps import (
     CHEAT,
@@ -23,7 +21,6 @@ from app.controllers.first_steps import (
 )
 from app.panel_registry import CONTROLS, EVOLUTION
 from app.training.controller import State
-from app.workspace.cursor import Stage
 from app.workspace.player import Mode
 from app.workspace.run_handle import RunHandle
 from grpo_core.bandit.tasks import landscape_rewards
@@ -55,9 +52,7 @@ def assert_has_keyboard(driver: Driver, path: str) -> None:
 
 
 def probability(driver: Driver, action: int, update: int) -> float:
-    run = driver.program.workspace.run
-    assert run is not None
-    step = run.step(update)
+    step = driver.program.workspace.view.run.step(update)
     assert step is not None
     logp = step.distribution(step.passes)
     assert logp is not None
@@ -136,21 +131,6 @@ def test_whoever_pauses_has_the_controls(driver: Driver) -> None:
     driver.rest()
     driver.qtbot.waitUntil(lambda: program.first_steps.playing is None)
     assert program.player.speed == 30.0 and driver.head < 30
-
-
-def test_any_key_goes_on_where_the_first_update_is_told_slowly(driver: Driver) -> None:
-    program = driver.program
-    program.player.staged = True
-    program.first_steps.begin(LEARN)
-    driver.qtbot.waitUntil(lambda: driver.head == 1 and program.player.film.whole)
-    QTest.keyClick(program.window, Qt.Key.Key_Shift)
-    assert program.player.film.whole, "Shift alone is on the way to another key"
-    QTest.keyClick(program.window, Qt.Key.Key_X)
-    assert not program.player.film.playing and program.workspace.view.cursor.stage is Stage.UPDATE
-    driver.qtbot.waitUntil(lambda: driver.head > 1, timeout=5000)  # the film alone would take seven seconds
-    assert program.first_steps.playing is LEARN, "it has not ended the tour"
-    program.player.pause()
-    driver.rest()
 
 
 def test_whoever_shows_another_run_is_not_taken_back(driver: Driver) -> None:

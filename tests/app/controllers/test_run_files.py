@@ -12,27 +12,15 @@ import pytest
 from PySide6.QtWidgets import QFileDialog
 
 from app.examples import example
-from app.jobs.runner import Poll
 from app.panel_registry import EVOLUTION, EXPLAIN
 from app.sessions import file_task
 from app.widgets.panel import in_window
 from app.window.layouts import BANDIT, COMPARE, LANGUAGE
-from app.workspace.run_handle import RunHandle
-from grpo_core.config import Settings
-from grpo_core.errors import Cancelled
-from grpo_core.learners import learner
-from grpo_core.runs.run_file import RunReader, RunWriter
+from grpo_core.runs.run_file import RunReader
 from tests.app.conftest import Driver
+from tests.app.runs import a_run
 
 pytestmark = pytest.mark.one_window
-
-
-def a_run(path: Path, updates: int = 3) -> Path:
-    training = learner(Settings())
-    with RunWriter.create(path, Settings(), title=path.stem) as writer:
-        for _ in range(updates):
-            writer.append(next(training))
-    return path
 
 
 class SlowDisk:
@@ -111,23 +99,6 @@ def test_the_program_ends_though_a_disk_does_not_answer(
     driver.qtbot.waitUntil(lambda: driver.program.window.may_close)
 
 
-def test_opening_can_be_cancelled_between_two_series_and_says_how_far_it_is(tmp_path: Path) -> None:
-    path = a_run(tmp_path / "long.grpo")
-    told: list[float] = []
-
-    class Told(Poll):
-        def __call__(self, fraction: float | None = None) -> None:
-            told.append(fraction or 0.0)
-            super().__call__(fraction)
-
-    poll = Told()
-    RunHandle.open(path, poll).close_file()
-    assert told == sorted(told) and 0.9 < told[-1] < 1
-    poll.stopped = True
-    with pytest.raises(Cancelled):
-        RunHandle.open(path, poll)
-
-
 def test_a_run_that_is_open_already_is_shown_once(driver: Driver, tmp_path: Path) -> None:
     path = a_run(tmp_path / "a.grpo")
     link = tmp_path / "link.grpo"
@@ -140,31 +111,23 @@ def test_a_run_that_is_open_already_is_shown_once(driver: Driver, tmp_path: Path
     assert [run.title for run in driver.program.workspace.runs[1:]] == ["a"]
 
 
-def test_a_copy_is_written_beside_the_window_and_remembered(
-    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    target = tmp_path / "copy.grpo"
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(target), ""))
-    driver.run(3)
-    driver.program.runs.ask_save()
-    driver.opened()
-    assert f"The run is saved as {target}." in driver.messages
-    assert str(target) in driver.program.preferences.current.recent
-    assert driver.program.workspace.run is not None and driver.program.workspace.run.saved
-    with RunReader.open(target) as reader:
-        assert reader.last == 3
-
-
-def test_a_copy_into_a_folder_that_is_not_there_is_refused_with_a_sentence(
+def test_a_copy_is_refused_without_its_folder_and_otherwise_written_beside_the_window_and_remembered(
     driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = tmp_path / "none" / "copy.grpo"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(target), ""))
     driver.run(3)
+    run = driver.program.workspace.view.run
     driver.program.runs.ask_save()
     driver.opened()
-    assert any("There is no folder" in text for text in driver.messages)
-    assert driver.program.workspace.run is not None and not driver.program.workspace.run.saved
+    assert any("There is no folder" in text for text in driver.messages) and not run.saved
+    target.parent.mkdir()
+    driver.program.runs.ask_save()
+    driver.opened()
+    assert f"The run is saved as {target}." in driver.messages and run.saved
+    assert str(target) in driver.program.preferences.current.recent
+    with RunReader.open(target) as reader:
+        assert reader.last == 3
 
 
 @pytest.mark.parametrize(("layout", "evolves"), [(BANDIT, True), (COMPARE, False)])

@@ -8,24 +8,15 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.window.layouts import LAYOUTS
-from grpo_core.config import Settings
-from grpo_core.learners import learner
-from grpo_core.runs.run_file import RunWriter
 from tests.app.conftest import Driver, make, take_down
+from tests.app.runs import a_run
 from tests.core.runs.hostile import changed, endless_view, statements
-
-
-def a_run(path: Path, title: str) -> None:
-    training = learner(Settings())
-    with RunWriter.create(path, Settings(), title=title) as writer:
-        for _ in range(3):
-            writer.append(next(training))
 
 
 def test_the_run_that_was_interrupted_is_offered_and_a_hostile_one_is_left_aside(driver: Driver) -> None:
     folder = driver.program.paths.runs
-    a_run(folder / "good.grpo", "Interrupted")
-    a_run(folder / "hostile.grpo", "Hostile")
+    a_run(folder / "good.grpo", title="Interrupted")
+    a_run(folder / "hostile.grpo", title="Hostile")
     changed(folder / "good.grpo", statements("UPDATE meta SET value = 0 WHERE key = 'ended'"))
     changed(folder / "hostile.grpo", endless_view("tail", "i"))
     driver.program.startup.offer_unfinished()
@@ -37,7 +28,7 @@ def test_the_run_that_was_interrupted_is_offered_and_a_hostile_one_is_left_aside
 
 def test_a_search_that_is_going_on_when_the_window_closes_is_given_up(driver: Driver) -> None:
     for number in range(20):
-        a_run(driver.program.paths.runs / f"{number}.grpo", str(number))
+        a_run(driver.program.paths.runs / f"{number}.grpo")
     driver.program.startup.offer_unfinished()
     driver.program.shutdown.close()
     driver.qtbot.waitUntil(lambda: driver.program.window.may_close)

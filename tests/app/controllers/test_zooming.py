@@ -10,7 +10,6 @@ from PySide6.QtCore import QSize
 from app.theme.look import SCALES
 from app.widgets.panel import in_window
 from app.window.docks import DockTitle
-from app.window.layouts import size_class
 from tests.app.conftest import Driver
 from tests.app.teaching.lessons.held import lesson_of
 
@@ -110,14 +109,6 @@ def test_after_a_lesson_in_large_type_the_docks_have_room(driver: Driver) -> Non
     assert not window.docks["lesson"].isVisible()
     assert window.minimumSizeHint().height() <= SCREEN.height()
     assert overlapping(driver) == []
-
-
-def test_classes_of_sizes_grow_with_the_type_and_with_less_room() -> None:
-    for size in (SCREEN, QSize(1920, 1080), QSize(1280, 680), QSize(3840, 2160)):
-        classes = [size_class(size, scale) for scale in SCALES]
-        assert classes == sorted(classes)
-    assert [size_class(SCREEN, scale) for scale in (1.0, 1.25, 1.5)] == [0, 1, 2]
-    assert size_class(QSize(1920, 1080), 1.5) == 0
 
 
 @pytest.mark.parametrize("language", [False, True])

@@ -121,8 +121,7 @@ def test_a_signal_ends_an_idle_program_in_order(tmp_path: Path, number: signal.S
         """,
         tmp_path,
     )
-    assert run.stdout is not None
-    assert run.stdout.readline() == "ready\n"
+    assert run.stdout is not None and run.stdout.readline() == "ready\n"
     run.send_signal(number)
     out, error = run.communicate(timeout=200)
     assert (run.returncode, out, error) == (0, "closed in order\n", "")

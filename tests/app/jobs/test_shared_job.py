@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
-import numpy as np
 import pytest
 
 from app.jobs import job_process, shared_job
@@ -14,6 +13,7 @@ from grpo_core.config import Settings
 from grpo_core.errors import Cancelled, GrpoError, SettingsError
 from grpo_core.experiments.ensemble import ensembles
 from grpo_core.progress import unpolled
+from tests.core.experiments.test_packing import assert_equal
 
 SMALL = Settings().replace({"learner.group_size": 4, "learner.mu": 1})
 POINTS = [SMALL.replace({"objective.beta": beta}) for beta in (0.0, 0.1, 0.2, 0.3, 0.4)]
@@ -35,10 +35,7 @@ def test_the_results_come_in_the_order_of_the_parts_and_are_those_of_one_call(jo
     alone = list(ensembles(POINTS, SEEDS, UPDATES))
     assert [runs.settings for runs in shared] == POINTS
     for one, other in zip(shared, alone, strict=True):
-        assert one.seeds == other.seeds
-        np.testing.assert_array_equal(one.policy, other.policy)
-        for name, values in other.measures.items():
-            np.testing.assert_array_equal(one.measures[name], values)
+        assert_equal(one, other)
 
 
 def test_parts_that_are_given_up_leave_the_processes_to_the_next(jobs: Jobs) -> None:

@@ -28,18 +28,14 @@ def texts(bar: MessageBar) -> list[str]:
 
 
 def test_the_bar_is_there_only_while_there_is_something_to_tell(bar: MessageBar) -> None:
-    assert bar.isHidden()
+    bar.say(None)
+    bar.say("")
+    assert bar.isHidden() and bar.lines == ()
     bar.post(Message(text="Saved.", id="saved"))
     assert not bar.isHidden()
     bar.remove("saved")
     assert bar.isHidden()
     bar.remove("saved")
-
-
-def test_saying_nothing_shows_nothing(bar: MessageBar) -> None:
-    bar.say(None)
-    bar.say("")
-    assert bar.lines == ()
 
 
 def test_a_message_with_the_same_id_takes_the_place_of_the_older(bar: MessageBar) -> None:

@@ -15,17 +15,13 @@ from app.plotting.bar_chart import BarChart
 from app.plotting.plot import Plot
 from app.teaching.presenting import screens
 from tests.app.conftest import Driver
+from tests.app.geometry import box_of
 from tests.app.stories.hands import activate, panel, press
 
 pytestmark = pytest.mark.one_window
 
 ROOM = QRect(0, 100, 800, 500)
 SIZE = QSize(300, 200)
-
-
-def box(widget: QWidget) -> QRect:
-    """Return the rectangle of a widget in its window."""
-    return QRect(widget.mapTo(widget.window(), QPoint()), widget.size())
 
 
 NOTHING, LOW = QRect(), QRect(0, 300, 800, 300)
@@ -60,12 +56,12 @@ def test_a_short_message_is_beside_the_menus_and_covers_nothing(
     actions = tuple(BarAction(text=text, run=print, closes=False) for text in buttons)
     line = window.messages.post(Message(text=sentence, severity=Severity.WARNING, actions=actions))
     driver.settle()
-    menus, here = window.menuBar(), box(window.messages)
-    assert box(menus).contains(here)
+    menus, here = window.menuBar(), box_of(window.messages)
+    assert box_of(menus).contains(here)
     assert not any(menus.actionGeometry(action).intersects(here) for action in menus.actions())
     assert window.childAt(here.center()) is not menus, "the message is in front"
     words = [child for child in line.findChildren(QWidget) if child.isVisible()]
-    assert words and all(here.contains(box(child)) for child in words)
+    assert words and all(here.contains(box_of(child)) for child in words)
     assert all(child.width() >= child.sizeHint().width() for child in words)
 
 
@@ -95,8 +91,8 @@ def test_a_long_message_covers_no_picture(driver: Driver, scale: float) -> None:
     window.messages.say(LONG)
     driver.settle()
     pictures = [one for one in window.findChildren(QWidget) if isinstance(one, (Plot, BarChart)) and one.isVisible()]
-    assert pictures and not box(window.menuBar()).intersects(box(window.messages))
-    assert not any(box(window.messages).intersects(box(one)) for one in pictures)
+    assert pictures and not box_of(window.menuBar()).intersects(box_of(window.messages))
+    assert not any(box_of(window.messages).intersects(box_of(one)) for one in pictures)
 
 
 def test_messages_are_no_larger_than_the_room_there_is() -> None:
@@ -105,16 +101,16 @@ def test_messages_are_no_larger_than_the_room_there_is() -> None:
 
 def test_a_message_moves_nothing(driver: Driver) -> None:
     window = driver.program.window
-    docks = {name: box(dock) for name, dock in window.docks.items() if dock.isVisible()}
+    docks = {name: box_of(dock) for name, dock in window.docks.items() if dock.isVisible()}
     for severity in Severity:
         window.messages.say(f"Two lines, with the name of a file as {severity.word}: {'folder/' * 9}", severity)
     driver.settle()
     assert window.messages.isVisible()
-    assert {name: box(dock) for name, dock in window.docks.items() if dock.isVisible()} == docks
+    assert {name: box_of(dock) for name, dock in window.docks.items() if dock.isVisible()} == docks
     window.messages.grab()
-    assert not box(window.messages).intersects(box(window.panels.of(TIMELINE)))
-    assert not box(window.messages).intersects(box(driver.program.transport))
-    assert window.rect().contains(box(window.messages))
+    assert not box_of(window.messages).intersects(box_of(window.panels.of(TIMELINE)))
+    assert not box_of(window.messages).intersects(box_of(driver.program.transport))
+    assert window.rect().contains(box_of(window.messages))
 
 
 @pytest.mark.parametrize(("width", "scale"), [(1280, 1.0), (1366, 1.25), (1920, 1.5)])
@@ -127,7 +123,7 @@ def test_a_message_is_whole_at_every_size(driver: Driver, width: int, scale: flo
     (line,) = window.messages.lines
     label = line.findChild(QWidget, "messageText")
     assert label is not None and label.height() >= label.heightForWidth(label.width())
-    assert window.messages.rect().contains(box(line).translated(-box(window.messages).topLeft()))
+    assert window.messages.rect().contains(box_of(line).translated(-box_of(window.messages).topLeft()))
 
 
 def test_messages_never_cover_what_has_the_focus(driver: Driver) -> None:
@@ -139,13 +135,13 @@ def test_messages_never_cover_what_has_the_focus(driver: Driver) -> None:
         reached = [child for child in window.panels[name].findChildren(QWidget) if child.isVisible()]
         for child in [child for child in reached if child.focusPolicy() & Qt.FocusPolicy.TabFocus][:6]:
             child.setFocus()
-            assert not box(window.messages).intersects(box(child)) or _fills_two_corners(driver, child), child
+            assert not box_of(window.messages).intersects(box_of(child)) or _fills_two_corners(driver, child), child
 
 
 def _fills_two_corners(driver: Driver, widget: QWidget) -> bool:
     """Return whether a widget is so large that it leaves no corner of the window free."""
     room, size = driver.program.window.overlay.space, driver.program.window.messages.size()
-    return free_corner(room, size, box(widget)).intersects(box(widget))
+    return free_corner(room, size, box_of(widget)).intersects(box_of(widget))
 
 
 def test_a_key_goes_to_the_newest_message_and_escape_returns(driver: Driver) -> None:

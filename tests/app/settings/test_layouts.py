@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,15 @@ def window(qtbot: QtBot) -> QMainWindow:
     made.setGeometry(40, 40, 500, 300)
     made.show()
     return made
+
+
+def restored(qtbot: QtBot, folder: Path, change: Callable[[bytes], bytes]) -> str | None:
+    """Save a layout and change its file. Return what is said when it is restored."""
+    layouts, made = Layouts(folder), window(qtbot)
+    layouts.save(made, "Mine")
+    (file,) = folder.glob("*.json")
+    file.write_bytes(change(file.read_bytes()))
+    return layouts.restore(made, "Mine")
 
 
 def dock(of: QMainWindow, name: str) -> QDockWidget:
@@ -78,8 +88,7 @@ def test_names_are_any_text_and_the_last_used_is_not_among_them(qtbot: QtBot, tm
 @pytest.mark.parametrize("name", ["", "  ", "x" * 61])
 def test_a_name_that_is_none_is_refused_with_a_sentence(qtbot: QtBot, tmp_path: Path, name: str) -> None:
     said = Layouts(tmp_path).save(window(qtbot), name)
-    assert said is not None
-    assert "1 to 60 characters" in said
+    assert said is not None and "1 to 60 characters" in said
 
 
 def test_floating_docks_are_put_back_before_saving(qtbot: QtBot, tmp_path: Path) -> None:
@@ -95,8 +104,7 @@ def test_floating_docks_are_put_back_before_saving(qtbot: QtBot, tmp_path: Path)
 def test_nothing_is_said_when_there_is_no_last_layout(qtbot: QtBot, tmp_path: Path) -> None:
     layouts, made = Layouts(tmp_path), window(qtbot)
     assert layouts.restore(made) is None
-    said = layouts.restore(made, "Mine")
-    assert said == "There is no layout “Mine”."
+    assert layouts.restore(made, "Mine") == "There is no layout “Mine”."
 
 
 def test_one_flipped_byte_anywhere_is_noticed_or_harmless(qtbot: QtBot, tmp_path: Path) -> None:
@@ -107,8 +115,7 @@ def test_one_flipped_byte_anywhere_is_noticed_or_harmless(qtbot: QtBot, tmp_path
     for place in range(0, len(good), 7):
         file.write_bytes(good[:place] + bytes([good[place] ^ 0x11]) + good[place + 1 :])
         said = layouts.restore(made, "Mine")
-        assert said is not None, good[place : place + 1]
-        assert "not used" in said
+        assert said is not None and "not used" in said, good[place : place + 1]
     file.write_bytes(good)
     assert layouts.restore(made, "Mine") is None
 
@@ -120,30 +127,20 @@ def test_one_flipped_byte_anywhere_is_noticed_or_harmless(qtbot: QtBot, tmp_path
 def test_another_version_is_left_alone_and_said(
     qtbot: QtBot, tmp_path: Path, key: str, value: object, words: str
 ) -> None:
-    layouts, made = Layouts(tmp_path), window(qtbot)
-    layouts.save(made, "Mine")
-    file = next(tmp_path.glob("*.json"))
-    file.write_text(json.dumps(json.loads(file.read_text()) | {key: value}))
-    said = layouts.restore(made, "Mine")
-    assert said is not None
-    assert words in said
+    said = restored(qtbot, tmp_path, lambda content: json.dumps(json.loads(content) | {key: value}).encode())
+    assert said is not None and words in said
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\xff" * 50, b"[]", b'{"layout": 1}', b"[" * 50_000])
 def test_any_bytes_give_a_sentence(qtbot: QtBot, tmp_path: Path, content: bytes) -> None:
-    layouts, made = Layouts(tmp_path), window(qtbot)
-    layouts.save(made, "Mine")
-    next(tmp_path.glob("*.json")).write_bytes(content)
-    said = layouts.restore(made, "Mine")
-    assert said is not None
-    assert "damaged" in said
+    said = restored(qtbot, tmp_path, lambda _: content)
+    assert said is not None and "damaged" in said
 
 
 def test_a_folder_that_cannot_be_written_gives_a_sentence(qtbot: QtBot, tmp_path: Path) -> None:
     (tmp_path / "layouts").write_text("")
     said = Layouts(tmp_path / "layouts").save(window(qtbot), "Mine")
-    assert said is not None
-    assert "could not be saved" in said
+    assert said is not None and "could not be saved" in said
 
 
 def test_a_window_beyond_all_screens_comes_back_onto_one(qtbot: QtBot, tmp_path: Path) -> None:
@@ -174,12 +171,8 @@ def test_clamping_prefers_the_screen_that_shows_most_of_the_window() -> None:
 
 def test_a_window_that_would_reach_beyond_a_small_screen_fills_it() -> None:
     usual = QSize(1366, 768)
-    assert [fills(usual, QSize(*room)) for room in ((1366, 768), (1366, 730), (1280, 1024), (1920, 1040))] == [
-        True,
-        True,
-        True,
-        False,
-    ]
+    assert all(fills(usual, QSize(*room)) for room in ((1366, 768), (1366, 730), (1280, 1024)))
+    assert not fills(usual, QSize(1920, 1040))
 
 
 @pytest.mark.parametrize(

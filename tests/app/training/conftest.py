@@ -4,7 +4,10 @@ host.
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from pytestqt.qtbot import QtBot
@@ -13,6 +16,19 @@ from app.training.controller import Controller, State
 from grpo_core.child.start import Main
 from grpo_core.host.other_python import Pythons
 from grpo_core.host.process import serve
+from grpo_core.record import Step
+from grpo_core.runs.run_file import RunReader
+
+
+def steps_in(path: Path) -> list[Step]:
+    """Return every update of a run file."""
+    with RunReader.open(path) as reader:
+        return [reader.step(number) for number in range(reader.first, reader.last + 1)]
+
+
+def numbers_in(path: Path) -> list[int]:
+    """Return the numbers of the updates in a run file."""
+    return [step.step for step in steps_in(path)]
 
 
 class Trainer(Controller):
@@ -24,13 +40,7 @@ class Trainer(Controller):
         sentences: every message for the user.
     """
 
-    def __init__(
-        self,
-        qtbot: QtBot,
-        *,
-        process: Main | None = None,
-        pythons: Pythons | None = None,
-    ) -> None:
+    def __init__(self, qtbot: QtBot, process: Main | None = None, pythons: Pythons | None = None) -> None:
         super().__init__(process=process, pythons=pythons)
         self.qtbot = qtbot
         self.heard: list[State] = []
@@ -59,6 +69,23 @@ class Trainer(Controller):
         """Wait until update ``number`` is finished."""
         self.qtbot.waitUntil(lambda: self.head >= number, timeout=60_000)
 
+    def train(self, updates: int) -> None:
+        """Run, and wait until the run pauses by itself."""
+        self.run(updates)
+        self.until(State.PAUSED)
+
+    def leave(self) -> None:
+        """Close the run, and wait until there is none."""
+        self.close_run()
+        self.until(State.IDLE)
+
+    def kill(self) -> None:
+        """End the run's process as the system does when memory is short, and wait until that is noticed."""
+        pid = self.worker.host.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        self.qtbot.waitUntil(lambda: self.worker.host.pid != pid)
+
 
 MakeTrainer = Callable[..., Trainer]
 
@@ -68,12 +95,8 @@ def make_trainer(qtbot: QtBot) -> Iterator[MakeTrainer]:
     """Creates controllers, and ends their workers afterwards."""
     made: list[Trainer] = []
 
-    def make(
-        *,
-        process: Main | None = None,
-        pythons: Pythons | None = None,
-    ) -> Trainer:
-        made.append(Trainer(qtbot, process=process, pythons=pythons))
+    def make(process: Main | None = None, pythons: Pythons | None = None) -> Trainer:
+        made.append(Trainer(qtbot, process, pythons))
         return made[-1]
 
     yield make

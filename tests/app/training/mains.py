@@ -7,8 +7,10 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +26,7 @@ from grpo_core.learners import Earlier, Learner, learner
 from grpo_core.progress import Phase, UpdateProgress, Written
 from grpo_core.record import Step
 from grpo_core.runs.run_file import RunWriter
-from tests.app.training.scripted import Scripted
+from tests.app.training.scripted import Scripted, scripted
 from tests.core.lm_steps import lm_steps
 
 NOTED = "GRPO_LAB_TESTS_NOTED"
@@ -58,42 +60,17 @@ def _note(word: str) -> None:
         file.write(word)
 
 
-class Deaf:
-    """The real learner, except that its second and later updates neither end nor listen while the noted file exists.
-
-    Attributes:
-        listens: whether an update that does not end still listens.
-    """
-
-    listens = False
-
-    def __init__(self, outgoing: Outgoing) -> None:
-        self._outgoing = outgoing
-
-    def __call__(
-        self, settings: Settings, *, resume: Step | None, earlier: Earlier, poll: Callable[[], None]
-    ) -> Learner:
-        real = learner(settings, resume=resume, poll=poll)
-        listens = self.listens
-
-        def update(wanted: Settings) -> Step:
-            step = next(real)
-            while step.step >= 2 and Path(os.environ[NOTED]).exists():
-                if listens:
-                    with suppress(Cancelled):
-                        poll()
-                with suppress(OSError):  # it is taken away at this moment
-                    _note("slow" if listens else "deaf")
-                time.sleep(0.01)
-            return step
-
-        return Scripted(settings, update)
-
-
-class Slow(Deaf):
-    """The same learner, whose updates take long but listen."""
-
-    listens = True
+def slow_update(real: Learner, poll: Callable[[], None], *, listens: bool = True) -> Step:
+    """Return the next update; the second and later ones do not end while the noted file exists."""
+    step = next(real)
+    while step.step >= 2 and Path(os.environ[NOTED]).exists():
+        if listens:
+            with suppress(Cancelled):
+                poll()
+        with suppress(OSError):  # it is taken away at this moment
+            _note("slow" if listens else "deaf")
+        time.sleep(0.01)
+    return step
 
 
 LONGEST = 24
@@ -146,7 +123,7 @@ class Talking:
         return Scripted(settings, update)
 
 
-def _serve_with(connection: Connection, learners: type) -> None:
+def _serve_with(connection: Connection, learners: Callable[[Outgoing], Callable[..., Learner]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(process, "ProcessLearners", learners)
         serve(connection)
@@ -159,12 +136,12 @@ def serve_talking(connection: Connection) -> None:
 
 def serve_slowly(connection: Connection) -> None:
     """Serve as a run's process with long updates."""
-    _serve_with(connection, Slow)
+    _serve_with(connection, lambda outgoing: scripted(slow_update))
 
 
 def serve_deaf(connection: Connection) -> None:
     """Serve as a run's process that does not listen during an update."""
-    _serve_with(connection, Deaf)
+    _serve_with(connection, lambda outgoing: scripted(partial(slow_update, listens=False)))
 
 
 def serve_without_memory_for_a_run(connection: Connection) -> None:
@@ -183,25 +160,20 @@ def serve_without_memory_for_a_run(connection: Connection) -> None:
 ENDLESS = "endless model"
 
 
-class Endless:
-    """The real learner, except that a run with seed 66 reads a model from a folder forever."""
-
-    def __init__(self, outgoing: Outgoing) -> None:
-        self._outgoing = outgoing
-
-    def __call__(
-        self, settings: Settings, *, resume: Step | None, earlier: Earlier, poll: Callable[[], None]
-    ) -> Learner:
-        if settings.seed == 66:
-            self._outgoing.send({"is": "loading", "model": True, "name": ENDLESS})
-            while True:
-                time.sleep(0.1)
-        return learner(settings, resume=resume, poll=poll)
-
-
 def serve_endless_model(connection: Connection) -> None:
-    """Serve as a run's process with a model that does not finish loading."""
-    _serve_with(connection, Endless)
+    """Serve as a run's process for which a run with seed 66 reads a model from a folder forever."""
+
+    def learners(outgoing: Outgoing) -> Callable[..., Learner]:
+        def make(settings: Settings, **others: Any) -> Learner:
+            if settings.seed == 66:
+                outgoing.send({"is": "loading", "model": True, "name": ENDLESS})
+                while True:
+                    time.sleep(0.1)
+            return learner(settings, **others)
+
+        return make
+
+    _serve_with(connection, learners)
 
 
 def never_ready(connection: Connection) -> None:

@@ -6,7 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from grpo_core.config import Settings
+from grpo_core.learners import Earlier, Learner, learner
 from grpo_core.record import Step
+
+Poll = Callable[[], None]
 
 
 @dataclass
@@ -26,3 +29,20 @@ class Scripted:
 
     def __next__(self) -> Step:
         return self.update(self.settings)
+
+
+def scripted(update: Callable[[Learner, Poll], Step]) -> Callable[..., Learner]:
+    """Return a substitute for :func:`grpo_core.learners.learner` whose updates ``update`` makes, from a real learner
+    that listens to nobody and from the poll to which it should listen.
+    """
+
+    def make(settings: Settings, *, resume: Step | None, earlier: Earlier, poll: Poll) -> Learner:
+        real = learner(settings, resume=resume, earlier=earlier)
+
+        def wanted(settings: Settings) -> Step:
+            real.settings = settings
+            return update(real, poll)
+
+        return Scripted(settings, wanted)
+
+    return make

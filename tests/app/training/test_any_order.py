@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import tempfile
 from itertools import islice
 from pathlib import Path
@@ -152,17 +151,13 @@ class AnythingWithKills(Anything):
     def kill(self) -> None:
         self.pause()
         if self.trainer.worker.host.pid is not None:
-            before = self.trainer.worker.host.pid
-            os.kill(before, signal.SIGKILL)
-            self.qtbot.waitUntil(lambda: self.trainer.worker.host.pid != before)
+            self.trainer.kill()
 
     @rule()
     def kill_while_it_runs(self) -> None:
         self.trainer.run(None)
         if self.trainer.worker.host.pid is not None:
-            before = self.trainer.worker.host.pid
-            os.kill(before, signal.SIGKILL)
-            self.qtbot.waitUntil(lambda: self.trainer.worker.host.pid != before)
+            self.trainer.kill()
         self.pause()  # pressed Run may have been heard by the next process alone
 
 
@@ -187,21 +182,11 @@ def test_whatever_is_pressed_nothing_is_lost_doubled_or_different(qtbot: QtBot) 
 
 
 @pytest.mark.long
-def test_in_a_process_of_its_own_neither(qtbot: QtBot) -> None:
-    searched(Anything, qtbot, 4, serve_on_a_disk_that_fills)
-
-
-@pytest.mark.long
 @pytest.mark.timeout(600)
-def test_in_a_process_of_its_own_neither_at_length(qtbot: QtBot) -> None:
+def test_in_a_process_of_its_own_neither(qtbot: QtBot) -> None:
     searched(Anything, qtbot, 25, serve_on_a_disk_that_fills)
 
 
-def test_nor_where_the_process_is_killed(qtbot: QtBot) -> None:
-    searched(AnythingWithKills, qtbot, 4, serve_on_a_disk_that_fills)
-
-
-@pytest.mark.long
-@pytest.mark.timeout(900)
-def test_nor_where_the_process_is_killed_at_length(qtbot: QtBot) -> None:
-    searched(AnythingWithKills, qtbot, 30, serve_on_a_disk_that_fills)
+@pytest.mark.parametrize("examples", [4, pytest.param(30, marks=[pytest.mark.long, pytest.mark.timeout(900)])])
+def test_nor_where_the_process_is_killed(qtbot: QtBot, examples: int) -> None:
+    searched(AnythingWithKills, qtbot, examples, serve_on_a_disk_that_fills)

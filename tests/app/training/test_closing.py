@@ -13,11 +13,11 @@ import pytest
 from app.training import controller, host
 from app.training.controller import State
 from grpo_core.config import Settings
-from grpo_core.learners import Earlier, Learner, learner
+from grpo_core.learners import Learner
 from grpo_core.record import Step
 from grpo_core.runs.run_file import RunReader
 from tests.app.training.conftest import MakeTrainer, Trainer
-from tests.app.training.scripted import Scripted
+from tests.app.training.scripted import scripted
 
 SCRIPT = """
 import sys
@@ -67,23 +67,11 @@ print("closed at", controller.head)
 
 
 WHERE = ("untouched", "preparing", "ready", "running", "waiting", "stopping", "paused", "failed", "closed")
-IN_THREAD = [
-    pytest.param(where, "thread", marks=[] if where in ("running", "failed") else [pytest.mark.long]) for where in WHERE
-]
-"""States in which a worker with runs in its thread, as in safe mode, is closed. Otherwise, runs have their own
-process.
-"""
-
-
-QUICK = ("untouched", "preparing", "running", "waiting", "failed")
-IN_PROCESS = [pytest.param(where, "process", marks=[] if where in QUICK else [pytest.mark.long]) for where in WHERE]
-"""States in which a worker with a process is closed. The long tests cover those not in ``QUICK``, because each
-starts a process.
-"""
 
 
 @pytest.mark.quick_cases("untouched-process", "running-process", "running-thread", "failed-thread")
-@pytest.mark.parametrize(("where", "host"), [*IN_PROCESS, *IN_THREAD])
+@pytest.mark.parametrize("host", ["process", "thread"])
+@pytest.mark.parametrize("where", WHERE)
 def test_closing_in_every_state_is_silent(where: str, host: str, tmp_path: Path) -> None:
     path = tmp_path / "a.grpo"
     done = subprocess.run(
@@ -102,53 +90,47 @@ def test_closing_in_every_state_is_silent(where: str, host: str, tmp_path: Path)
 
 
 class Endless:
-    """A learner whose second update ends only when cancelled."""
+    """Makes updates of which the second ends only when cancelled."""
 
     def __init__(self) -> None:
         self.inside = threading.Event()
         self.deaf = threading.Event()
 
-    def __call__(
-        self, settings: Settings, *, resume: Step | None, earlier: Earlier, poll: Callable[[], None]
-    ) -> Learner:
-        endless, real = self, learner(settings, resume=resume, poll=poll)
+    def __call__(self, real: Learner, poll: Callable[[], None]) -> Step:
+        assert not self.inside.is_set(), "a cancelled update was begun again"
+        if (step := next(real)).step == 1:
+            return step
+        self.inside.set()
+        self.deaf.wait()
+        while True:
+            poll()
 
-        def update(wanted: Settings) -> Step:
-            if endless.inside.is_set():
-                raise AssertionError("a cancelled update was begun again")
-            if (step := next(real)).step == 1:
-                return step
-            endless.inside.set()
-            endless.deaf.wait()
-            while True:
-                poll()
 
-        return Scripted(settings, update)
+@pytest.fixture
+def endless(monkeypatch: pytest.MonkeyPatch) -> Endless:
+    made = Endless()
+    monkeypatch.setattr(host, "learner", scripted(made))
+    return made
 
 
 def test_an_update_in_progress_is_given_up_and_what_was_finished_stays(
-    make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_trainer: MakeTrainer, tmp_path: Path, endless: Endless
 ) -> None:
-    endless = Endless()
     endless.deaf.set()
-    monkeypatch.setattr(host, "learner", endless)
     trainer = make_trainer()
     trainer.begin(Settings(), tmp_path / "a.grpo")
     trainer.run(None)
     trainer.qtbot.waitUntil(endless.inside.is_set)
-    trainer.close_run()
-    trainer.until(State.IDLE)
+    trainer.leave()
     assert trainer.failures == []
     with RunReader.open(tmp_path / "a.grpo") as reader:
         assert (reader.last, reader.meta.ended) == (1, True)
 
 
 def test_a_worker_that_does_not_listen_is_waited_for_and_never_killed(
-    make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_trainer: MakeTrainer, tmp_path: Path, endless: Endless, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(controller, "PATIENCE_MS", 20)
-    endless = Endless()
-    monkeypatch.setattr(host, "learner", endless)
     trainer = make_trainer()
     trainer.begin(Settings(), tmp_path / "a.grpo")
     trainer.run(None)
@@ -169,6 +151,5 @@ def test_after_a_shutdown_a_run_can_be_begun_again(trainer: Trainer, tmp_path: P
     with trainer.qtbot.waitSignal(trainer.finished):
         trainer.shutdown(60)
     trainer.begin(Settings(), tmp_path / "b.grpo")
-    trainer.run(2)
-    trainer.until(State.PAUSED)
+    trainer.train(2)
     assert trainer.head == 2

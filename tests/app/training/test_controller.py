@@ -18,13 +18,7 @@ from grpo_core.host.reports import Report
 from grpo_core.learners import learner
 from grpo_core.record import Step
 from grpo_core.runs.run_file import RunReader
-from tests.app.training.conftest import Trainer
-
-
-def steps_in(path: Path) -> list[Step]:
-    """Return every update of a run file."""
-    with RunReader.open(path) as reader:
-        return [reader.step(number) for number in range(reader.first, reader.last + 1)]
+from tests.app.training.conftest import Trainer, steps_in
 
 
 def newest(path: Path) -> list[Step]:
@@ -58,24 +52,18 @@ def test_a_window_that_was_closed_before_its_first_picture_starts_nothing_afterw
     assert not trainer.worker.isRunning(), "a thread that runs at the end of the program aborts it"
 
 
-def test_run_n_makes_exactly_n_updates_and_all_are_on_disk_when_it_rests(trainer: Trainer, tmp_path: Path) -> None:
+def test_run_n_also_while_it_is_prepared_makes_n_updates_and_all_are_on_disk_when_it_rests(
+    trainer: Trainer, tmp_path: Path
+) -> None:
     path = tmp_path / "a.grpo"
     trainer.begin(Settings(), path)
-    trainer.until(State.PAUSED)
-    for wanted in (7, 12):
+    for wanted, state in ((7, State.PREPARING), (12, State.RUNNING)):
         trainer.run(wanted - trainer.head)
+        assert trainer.state is state
         trainer.until(State.PAUSED)
         assert trainer.head == wanted
         with RunReader.open(path) as reader:
             assert reader.last == wanted
-
-
-def test_a_run_that_is_started_while_it_is_prepared_runs_when_it_is_ready(trainer: Trainer, tmp_path: Path) -> None:
-    trainer.begin(Settings(), tmp_path / "a.grpo")
-    trainer.run(5)
-    assert trainer.state is State.PREPARING
-    trainer.until(State.PAUSED)
-    assert trainer.head == 5
 
 
 def test_a_run_without_limit_goes_on_until_it_is_paused(trainer: Trainer, tmp_path: Path) -> None:
@@ -98,8 +86,7 @@ def test_each_press_of_step_is_one_update_at_once_whatever_the_speed(trainer: Tr
     trainer.until(State.PAUSED)
     for _ in range(3):
         trainer.step()
-    trainer.run(1)
-    trainer.until(State.PAUSED)
+    trainer.train(1)
     assert trainer.head == 4
 
 
@@ -128,8 +115,7 @@ def test_a_speed_is_kept(trainer: Trainer, tmp_path: Path) -> None:
     trainer.begin(Settings(), tmp_path / "a.grpo")
     trainer.until(State.PAUSED)
     began = time.monotonic()
-    trainer.run(16)
-    trainer.until(State.PAUSED)
+    trainer.train(16)
     assert time.monotonic() - began >= 15 / 50 - 0.02
 
 
@@ -141,9 +127,7 @@ def test_a_speed_that_is_not_above_0_is_refused(trainer: Trainer) -> None:
 def test_pauses_and_speeds_leave_no_trace_in_the_numbers(trainer: Trainer, tmp_path: Path) -> None:
     path = tmp_path / "a.grpo"
     trainer.begin(Settings(), path)
-    trainer.until(State.PAUSED)
-    trainer.run(9)
-    trainer.until(State.PAUSED)
+    trainer.train(9)
     trainer.set_speed(200)
     trainer.run(None)
     trainer.until_head(13)
@@ -152,22 +136,18 @@ def test_pauses_and_speeds_leave_no_trace_in_the_numbers(trainer: Trainer, tmp_p
     trainer.step()
     trainer.until(State.PAUSED)
     trainer.set_speed(None)
-    trainer.run(30 - trainer.head)
-    trainer.until(State.PAUSED)
+    trainer.train(30 - trainer.head)
     assert_same(steps_in(path), list(islice(learner(Settings()), 30)))
 
 
 def test_a_knob_turned_acts_at_the_next_update_and_is_marked_there(trainer: Trainer, tmp_path: Path) -> None:
     path, other = tmp_path / "a.grpo", Settings().replace({"objective.beta": 0.5})
     trainer.begin(Settings(), path)
-    trainer.run(5)
-    trainer.until(State.PAUSED)
+    trainer.train(5)
     trainer.set_settings(other)
-    trainer.run(3)
-    trainer.until(State.PAUSED)
+    trainer.train(3)
     fresh = trainer.take()
-    assert fresh is not None
-    assert fresh.changes == ((6, other),)
+    assert fresh is not None and fresh.changes == ((6, other),)
     assert [step.settings == other for step in steps_in(path)] == [False] * 5 + [True] * 3
     with RunReader.open(path) as reader:
         assert reader.settings_changes() == [(1, Settings()), (6, other)]
@@ -198,21 +178,17 @@ def test_a_structural_setting_is_refused_and_the_run_goes_on_as_it_was(
     with pytest.raises(SettingsError, match="start a new run") as caught:
         trainer.set_settings(Settings().replace(changes))
     assert [caught.value.field] == list(changes)
-    trainer.run(2)
-    trainer.until(State.PAUSED)
+    trainer.train(2)
     assert steps_in(path)[-1].settings == Settings()
 
 
 def test_a_file_is_continued_where_it_ended(trainer: Trainer, tmp_path: Path) -> None:
     path = tmp_path / "a.grpo"
     trainer.begin(Settings(), path)
-    trainer.run(6)
-    trainer.until(State.PAUSED)
-    trainer.close_run()
-    trainer.until(State.IDLE)
+    trainer.train(6)
+    trainer.leave()
     trainer.begin(Settings(), path, resume=steps_in(path)[-1])
-    trainer.run(4)
-    trainer.until(State.PAUSED)
+    trainer.train(4)
     fresh = trainer.take()
     assert fresh is not None
     assert (fresh.first, fresh.head, fresh.changes) == (7, 10, ())
@@ -222,13 +198,10 @@ def test_a_file_is_continued_where_it_ended(trainer: Trainer, tmp_path: Path) ->
 def test_a_branch_with_the_same_settings_is_the_same_run_in_a_file_of_its_own(trainer: Trainer, tmp_path: Path) -> None:
     trunk, branch = tmp_path / "trunk.grpo", tmp_path / "branch.grpo"
     trainer.begin(Settings(), trunk)
-    trainer.run(10)
-    trainer.until(State.PAUSED)
+    trainer.train(10)
     trainer.begin(Settings(), branch, resume=steps_in(trunk)[3], parent=(trunk, 4), title="Branch")
-    trainer.run(6)
-    trainer.until(State.PAUSED)
-    trainer.close_run()
-    trainer.until(State.IDLE)
+    trainer.train(6)
+    trainer.leave()
     assert_same(steps_in(branch), steps_in(trunk)[4:])
     with RunReader.open(branch) as reader:
         assert reader.meta.title == "Branch"
@@ -310,17 +283,16 @@ def test_nothing_is_emitted_per_update(trainer: Trainer, tmp_path: Path) -> None
     trainer.begin(Settings(), tmp_path / "a.grpo")
     trainer.until(State.PAUSED)
     trainer.qtbot.waitUntil(lambda: len(reports) == 1)  # it is ready
-    trainer.run(200)
-    trainer.until(State.PAUSED)
+    trainer.train(200)
     assert trainer.head == 200
     trainer.qtbot.waitUntil(lambda: len(reports) >= 3)
     assert len(reports) == 3  # it runs, it has paused
+    assert trainer.heard == [State.PREPARING, State.PAUSED, State.RUNNING, State.PAUSED]
 
 
 def test_a_paused_program_uses_no_processor(trainer: Trainer, tmp_path: Path) -> None:
     trainer.begin(Settings(), tmp_path / "a.grpo")
-    trainer.run(5)
-    trainer.until(State.PAUSED)
+    trainer.train(5)
     threads = time.process_time()
     own = time.thread_time()
     trainer.qtbot.wait(500)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 
 from app.training import deadlines
@@ -27,8 +30,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def started() -> Deadlines:
-    """Return the deadlines of a process that has just been started."""
+@pytest.fixture
+def process(clock: Clock) -> Deadlines:
+    """The deadlines of a process that has just been started."""
     process = Deadlines()
     process.enter(Phase.STARTING)
     return process
@@ -42,58 +46,52 @@ def late_after(process: Deadlines, clock: Clock, seconds: float) -> None:
     assert process.missed() == seconds
 
 
-def test_a_process_that_does_not_start_is_late(clock: Clock) -> None:
-    late_after(started(), clock, STARTING)
+LISTENS = partial(Deadlines.enter, phase=Phase.LISTENING)
+IS_ASKED = partial(Deadlines.enter, phase=Phase.LISTENING, urgent=True)
+LOADS_TORCH = partial(Deadlines.enter, phase=Phase.LOADING, name="torch")
+LOADS_MODEL = partial(Deadlines.enter, phase=Phase.LOADING_MODEL, name="a model")
+LOADS_MODEL_ASKED = partial(LOADS_MODEL, urgent=True)
+IS_CLOSED = partial(Deadlines.sent, command=Close(run_id="a"))
+IS_TO_END = partial(Deadlines.sent, command=Shutdown())
+LATE: dict[str, tuple[tuple[Callable[[Deadlines], None], ...], float]] = {
+    "a process that does not start": ((), STARTING),
+    "torch has longer than what is asked": ((IS_ASKED, LOADS_TORCH), LOADING),
+    "and a model longer still": ((IS_ASKED, LOADS_MODEL), LOADING_MODEL),
+    "once loaded, an urgent command is taken soon": ((LISTENS, LOADS_MODEL, IS_ASKED), PATIENCE),
+    "what is still loading is not waited for at the end": ((LISTENS, LOADS_MODEL, IS_TO_END), STARTED),
+    "nor torch that begins to load then": ((IS_TO_END, IS_ASKED, LOADS_TORCH), STARTED),
+    "nor a model that begins to load then": ((IS_TO_END, IS_ASKED, LOADS_MODEL), STARTED),
+    "who is urgent does not wait for a model": ((IS_ASKED, LOADS_MODEL_ASKED), PATIENCE),
+    "but for torch, which no folder can make malicious": ((LISTENS, LOADS_TORCH, IS_CLOSED), LOADING),
+}
 
 
-@pytest.mark.parametrize(("phase", "seconds"), [(Phase.LOADING, LOADING), (Phase.LOADING_MODEL, LOADING_MODEL)])
-def test_what_loads_has_longer_than_what_is_asked(clock: Clock, phase: Phase, seconds: float) -> None:
-    process = started()
-    process.enter(Phase.LISTENING, urgent=True)
-    process.enter(phase, name="x")
-    assert seconds > PATIENCE
+@pytest.mark.parametrize(("happens", "seconds"), LATE.values(), ids=LATE)
+def test_it_is_late_after_the_time_that_what_it_does_may_take(
+    process: Deadlines, clock: Clock, happens: tuple[Callable[[Deadlines], None], ...], seconds: float
+) -> None:
+    for event in happens:
+        event(process)
     late_after(process, clock, seconds)
 
 
-def test_once_loaded_an_urgent_command_is_taken_soon(clock: Clock) -> None:
-    process = started()
-    process.enter(Phase.LISTENING)
-    process.enter(Phase.LOADING_MODEL, name="x")
-    clock.now += 30
-    process.enter(Phase.LISTENING, urgent=True)
-    late_after(process, clock, PATIENCE)
+def test_what_loads_has_longer_than_what_is_asked() -> None:
+    assert PATIENCE < LOADING < LOADING_MODEL
 
 
-def test_once_loaded_nothing_is_expected_where_nothing_is_asked(clock: Clock) -> None:
-    process = started()
+def test_once_loaded_nothing_is_expected_where_nothing_is_asked(process: Deadlines, clock: Clock) -> None:
     process.enter(Phase.LISTENING)
-    process.enter(Phase.LOADING_MODEL, name="x")
+    LOADS_MODEL(process)
     process.enter(Phase.LISTENING)
     clock.now += 1e6
     assert process.missed() is None and process.rest() is None
 
 
-def test_what_is_still_loading_is_not_waited_for_at_the_end(clock: Clock) -> None:
-    process = started()
+def test_who_is_urgent_does_not_wait_for_a_model_and_a_second_command_gives_it_no_more_time(
+    process: Deadlines, clock: Clock
+) -> None:
     process.enter(Phase.LISTENING)
-    process.enter(Phase.LOADING_MODEL, name="x")
-    process.sent(Shutdown())
-    late_after(process, clock, STARTED)
-
-
-@pytest.mark.parametrize("phase", [Phase.LOADING, Phase.LOADING_MODEL])
-def test_what_begins_to_load_after_it_was_asked_to_end_is_not_waited_for(clock: Clock, phase: Phase) -> None:
-    process = started()
-    process.sent(Shutdown())
-    process.enter(Phase.LISTENING, urgent=True)
-    process.enter(phase, name="x")
-    late_after(process, clock, STARTED)
-
-
-def test_who_is_urgent_does_not_wait_for_a_model_and_a_second_command_gives_it_no_more_time(clock: Clock) -> None:
-    process = started()
-    process.enter(Phase.LISTENING)
-    process.enter(Phase.LOADING_MODEL, name="a model")
+    LOADS_MODEL(process)
     clock.now += 30
     process.sent(Close(run_id="a"))
     clock.now += 3
@@ -102,26 +100,9 @@ def test_who_is_urgent_does_not_wait_for_a_model_and_a_second_command_gives_it_n
     assert process.missed() == PATIENCE and process.loading == "a model"
 
 
-def test_who_was_urgent_before_a_model_is_loaded_does_not_wait_for_it_either(clock: Clock) -> None:
-    process = started()
-    process.enter(Phase.LISTENING, urgent=True)
-    process.enter(Phase.LOADING_MODEL, name="a model", urgent=True)
-    late_after(process, clock, PATIENCE)
-
-
-def test_torch_is_waited_for_whoever_is_urgent(clock: Clock) -> None:
-    """A language model needs torch, and the loading of torch cannot be the fault of a malicious folder."""
-    process = started()
+def test_each_pause_while_a_model_is_loaded_is_told_how_far_that_is(process: Deadlines, clock: Clock) -> None:
     process.enter(Phase.LISTENING)
-    process.enter(Phase.LOADING, name="torch")
-    process.sent(Close(run_id="a"))
-    late_after(process, clock, LOADING)
-
-
-def test_each_pause_while_a_model_is_loaded_is_told_how_far_that_is(clock: Clock) -> None:
-    process = started()
-    process.enter(Phase.LISTENING)
-    process.enter(Phase.LOADING_MODEL, name="a model")
+    LOADS_MODEL(process)
     for seconds in (12, 40):
         clock.now = 100.0 + seconds
         process.sent(Pause(run_id="a"))
@@ -141,9 +122,8 @@ def test_every_phase_has_its_row_and_what_cannot_follow_is_an_error() -> None:
 
 
 def test_nothing_is_expected_where_there_is_no_process_and_of_the_next_one_nothing_that_was_said_to_the_last(
-    clock: Clock,
+    process: Deadlines, clock: Clock
 ) -> None:
-    process = started()
     process.enter(Phase.LISTENING)
     process.sent(Pause(run_id="a"))
     process.sent(Shutdown())
@@ -151,12 +131,11 @@ def test_nothing_is_expected_where_there_is_no_process_and_of_the_next_one_nothi
     assert process.rest() is None and process.missed() is None
     process.enter(Phase.STARTING)
     process.enter(Phase.LISTENING)
-    process.enter(Phase.LOADING, name="torch")
+    LOADS_TORCH(process)
     late_after(process, clock, LOADING)
 
 
-def test_a_pause_that_is_not_heard_of_is_told_once_and_then_ends_the_process(clock: Clock) -> None:
-    process = started()
+def test_a_pause_that_is_not_heard_of_is_told_once_and_then_ends_the_process(process: Deadlines, clock: Clock) -> None:
     process.enter(Phase.LISTENING)
     process.sent(Pause(run_id="a"))
     assert process.rest() == PATIENCE and process.warning() == ""
@@ -167,8 +146,9 @@ def test_a_pause_that_is_not_heard_of_is_told_once_and_then_ends_the_process(clo
     assert process.missed() == QUIET
 
 
-def test_a_pause_that_is_heard_of_may_wait_for_its_update_as_long_as_that_takes(clock: Clock) -> None:
-    process = started()
+def test_a_pause_that_is_heard_of_may_wait_for_its_update_as_long_as_that_takes(
+    process: Deadlines, clock: Clock
+) -> None:
     process.enter(Phase.LISTENING)
     process.sent(Pause(run_id="a"))
     process.heard()

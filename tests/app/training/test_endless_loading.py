@@ -10,9 +10,8 @@ from app.training import deadlines
 from app.training.controller import State
 from app.training.deadlines import Phase
 from grpo_core.config import Settings
-from grpo_core.runs.run_file import RunReader
 from tests.app.training import mains
-from tests.app.training.conftest import MakeTrainer, Trainer
+from tests.app.training.conftest import MakeTrainer, Trainer, numbers_in
 
 ENDLESS = Settings(seed=66)
 GAVE_UP = "“endless model” was still loading"
@@ -23,14 +22,6 @@ def trainer(make_trainer: MakeTrainer, monkeypatch: pytest.MonkeyPatch) -> Train
     """A controller with a short time limit for answers."""
     monkeypatch.setattr(deadlines, "PATIENCE", 0.4)
     return make_trainer(process=mains.serve_endless_model)
-
-
-@pytest.fixture
-def sentences(trainer: Trainer) -> list[str]:
-    """The messages shown to the user."""
-    told: list[str] = []
-    trainer.notified.connect(told.append)
-    return told
 
 
 def load(trainer: Trainer, path: Path) -> int:
@@ -45,23 +36,20 @@ def check_trains(trainer: Trainer, path: Path) -> None:
     """Assert that the run begun last makes its updates, in its own file."""
     trainer.run(4)
     trainer.qtbot.waitUntil(lambda: trainer.state is State.PAUSED and trainer.head == 4, timeout=40_000)
-    with RunReader.open(path) as reader:
-        assert reader.last == 4
+    assert numbers_in(path) == [1, 2, 3, 4]
 
 
-def test_a_new_run_begins_in_another_process(trainer: Trainer, sentences: list[str], tmp_path: Path) -> None:
+def test_a_new_run_begins_in_another_process(trainer: Trainer, tmp_path: Path) -> None:
     stuck = load(trainer, tmp_path / "a.grpo")
     trainer.begin(Settings(), tmp_path / "b.grpo")
     check_trains(trainer, tmp_path / "b.grpo")
     assert trainer.worker.host.pid != stuck
-    assert [GAVE_UP in sentence for sentence in sentences] == [True]
+    assert [GAVE_UP in sentence for sentence in trainer.sentences] == [True]
     assert trainer.failures == []
     assert not (tmp_path / "a.grpo").exists()
 
 
-def test_of_runs_that_follow_one_another_at_once_the_last_one_trains(
-    trainer: Trainer, sentences: list[str], tmp_path: Path
-) -> None:
+def test_of_runs_that_follow_one_another_at_once_the_last_one_trains(trainer: Trainer, tmp_path: Path) -> None:
     """The process has read both commands when it begins to load the model for the first of them."""
     trainer.begin(ENDLESS, tmp_path / "a.grpo")
     trainer.begin(Settings(seed=3), tmp_path / "b.grpo")
@@ -70,23 +58,20 @@ def test_of_runs_that_follow_one_another_at_once_the_last_one_trains(
     assert trainer.failures == []
 
 
-def test_closing_the_run_ends_the_loading_and_the_next_run_trains(
-    trainer: Trainer, sentences: list[str], tmp_path: Path
-) -> None:
+def test_closing_the_run_ends_the_loading_and_the_next_run_trains(trainer: Trainer, tmp_path: Path) -> None:
     load(trainer, tmp_path / "a.grpo")
-    trainer.close_run()
-    trainer.until(State.IDLE)
-    trainer.qtbot.waitUntil(lambda: bool(sentences))
-    assert [GAVE_UP in sentence for sentence in sentences] == [True]
+    trainer.leave()
+    trainer.qtbot.waitUntil(lambda: bool(trainer.sentences))
+    assert [GAVE_UP in sentence for sentence in trainer.sentences] == [True]
     trainer.begin(Settings(), tmp_path / "b.grpo")
     check_trains(trainer, tmp_path / "b.grpo")
 
 
-def test_a_pause_waits_and_is_told_how_long_it_has_been(trainer: Trainer, sentences: list[str], tmp_path: Path) -> None:
+def test_a_pause_waits_and_is_told_how_long_it_has_been(trainer: Trainer, tmp_path: Path) -> None:
     stuck = load(trainer, tmp_path / "a.grpo")
     trainer.pause()
-    trainer.qtbot.waitUntil(lambda: bool(sentences))
-    assert "“endless model” has been loading for" in sentences[0]
+    trainer.qtbot.waitUntil(lambda: bool(trainer.sentences))
+    assert "“endless model” has been loading for" in trainer.sentences[0]
     assert trainer.state is State.PREPARING and trainer.worker.host.pid == stuck
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -16,11 +16,11 @@ from grpo_core.host import run_output
 from grpo_core.host.buffer import CAPACITY
 from grpo_core.host.commands import Begin
 from grpo_core.host.run_output import run_writer
-from grpo_core.learners import Earlier, Learner, learner
+from grpo_core.learners import Learner
 from grpo_core.record import Step
-from grpo_core.runs.run_file import RunReader, RunWriter
-from tests.app.training.conftest import MakeTrainer, Trainer
-from tests.app.training.scripted import Scripted
+from grpo_core.runs.run_file import RunWriter
+from tests.app.training.conftest import MakeTrainer, Trainer, numbers_in, steps_in
+from tests.app.training.scripted import scripted
 
 ONE_BY_ONE = 1e4
 """A speed limit. Without one, a few updates are finished before they are written."""
@@ -28,126 +28,106 @@ EXPLODING = Settings().replace({"optimizer.learning_rate": 1000.0, "objective.be
 
 
 class FullDisk:
-    """A real writer on a disk that is full at update ``at`` and later, while ``full`` is set."""
+    """Creates real writers on a disk that is full at update 4 and later."""
 
-    def __init__(self, at: int) -> None:
-        self.at = at
+    def __init__(self) -> None:
         self.is_full = True
 
     def __call__(self, begin: Begin, settings: Settings, new: bool) -> RunWriter:
-        real, disk = run_writer(begin, settings, new), self
+        writer = run_writer(begin, settings, new)
+        extend = writer.extend
 
-        class Refusing:
-            full: str | None = None
+        def refusing(updates: Iterable[tuple[Step, Mapping[str, float] | None]]) -> None:
+            finished = list(updates)
+            fitting = [one for one in finished if not self.is_full or one[0].step < 4]
+            extend(fitting)
+            if len(fitting) < len(finished):
+                raise RunFileError("a.grpo cannot be written: the disk is full.")
 
-            @property
-            def committed(self) -> int:
-                return real.committed
-
-            def extend(self, updates: Sequence[tuple[Step, Mapping[str, float]]]) -> None:
-                fitting = [one for one in updates if not disk.is_full or one[0].step < disk.at]
-                real.extend(fitting)
-                if len(fitting) < len(updates):
-                    raise RunFileError("a.grpo cannot be written: the disk is full.")
-
-            def commit(self) -> None:
-                real.commit()
-
-            def close(self) -> None:
-                real.close()
-
-        return Refusing()  # type: ignore[return-value]  # committed can only be read here
+        writer.extend = refusing  # type: ignore[method-assign]
+        return writer
 
 
-def held(path: Path) -> list[int]:
-    """Return the numbers of the updates in a run file."""
-    with RunReader.open(path) as reader:
-        return [reader.step(number).step for number in range(reader.first, reader.last + 1)]
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> FullDisk:
+    made = FullDisk()
+    monkeypatch.setattr(run_output, "run_writer", made)
+    return made
 
 
-def test_a_number_that_is_not_finite_stops_the_run_at_the_update_before(trainer: Trainer, tmp_path: Path) -> None:
+def third_of_closed(trainer: Trainer, path: Path, updates: int) -> Step:
+    """Make a run of so many updates and close it. Return its third update."""
+    trainer.begin(Settings(), path)
+    trainer.train(updates)
+    trainer.leave()
+    return steps_in(path)[2]
+
+
+def test_a_number_that_is_not_finite_stops_the_run_at_the_update_before_and_milder_settings_go_on(
+    trainer: Trainer, tmp_path: Path
+) -> None:
     path = tmp_path / "a.grpo"
     trainer.begin(Settings(), path)
-    trainer.run(5)
-    trainer.until(State.PAUSED)
+    trainer.train(5)
     trainer.set_settings(EXPLODING)
     trainer.run(None)
     trainer.until(State.FAILED)
     [failure] = trainer.failures
     assert "not a finite number" in failure
-    assert held(path) == list(range(1, trainer.head + 1))
-
-
-def test_after_milder_settings_a_failed_run_goes_on(trainer: Trainer, tmp_path: Path) -> None:
-    path = tmp_path / "a.grpo"
-    trainer.begin(Settings(), path)
-    trainer.run(5)
-    trainer.until(State.PAUSED)
-    trainer.set_settings(EXPLODING)
-    trainer.run(None)
-    trainer.until(State.FAILED)
     head = trainer.head
+    assert numbers_in(path) == list(range(1, head + 1))
     trainer.set_settings(Settings().replace({"optimizer.learning_rate": 0.0, "objective.beta": 0.0}))
-    trainer.run(3)
-    trainer.until(State.PAUSED)
-    assert held(path) == list(range(1, head + 4))
+    trainer.train(3)
+    assert numbers_in(path) == list(range(1, head + 4))
 
 
 def test_on_a_full_disk_nothing_is_lost_of_what_was_finished_at_full_speed(
-    make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_trainer: MakeTrainer, tmp_path: Path, disk: FullDisk
 ) -> None:
-    path, disk = tmp_path / "a.grpo", FullDisk(at=4)
-    monkeypatch.setattr(run_output, "run_writer", disk)
-    trainer = make_trainer()
+    path, trainer = tmp_path / "a.grpo", make_trainer()
     trainer.begin(Settings(), path)
     trainer.run(20)
     trainer.until(State.FAILED)
-    assert held(path) == [1, 2, 3]
+    assert numbers_in(path) == [1, 2, 3]
     assert trainer.buffer is not None
     assert all(trainer.buffer.uncommitted(number) is not None for number in range(4, trainer.head + 1))
     disk.is_full = False
-    trainer.run(20)
-    trainer.until(State.PAUSED)
-    assert held(path) == list(range(1, trainer.head + 1))
+    trainer.train(20)
+    assert numbers_in(path) == list(range(1, trainer.head + 1))
 
 
 def test_a_full_disk_stops_the_run_and_what_it_refused_is_written_later(
-    make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_trainer: MakeTrainer, tmp_path: Path, disk: FullDisk
 ) -> None:
-    path, disk = tmp_path / "a.grpo", FullDisk(at=4)
-    monkeypatch.setattr(run_output, "run_writer", disk)
-    trainer = make_trainer()
+    path, trainer = tmp_path / "a.grpo", make_trainer()
     trainer.begin(Settings(), path)
     trainer.set_speed(ONE_BY_ONE)
     trainer.run(20)
     trainer.until(State.FAILED)
     assert ["disk is full" in failure for failure in trainer.failures] == [True]
     assert trainer.head == 4
-    assert held(path) == [1, 2, 3]
+    assert numbers_in(path) == [1, 2, 3]
     assert trainer.buffer is not None
     assert trainer.buffer.uncommitted(4) is not None
     trainer.run(20)
     trainer.until(State.FAILED)
     assert trainer.head == 4
     disk.is_full = False
-    trainer.run(6)
-    trainer.until(State.PAUSED)
-    assert held(path) == list(range(1, 11))
+    trainer.train(6)
+    assert numbers_in(path) == list(range(1, 11))
 
 
 def test_closing_on_a_full_disk_says_how_much_is_lost(
-    make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_trainer: MakeTrainer, tmp_path: Path, disk: FullDisk
 ) -> None:
-    monkeypatch.setattr(run_output, "run_writer", FullDisk(at=3))
     trainer = make_trainer()
     trainer.begin(Settings(), tmp_path / "a.grpo")
     trainer.set_speed(ONE_BY_ONE)
     trainer.run(20)
     trainer.until(State.FAILED)
-    trainer.close_run()
-    trainer.until(State.IDLE)
+    trainer.leave()
     assert "last update could not be written" in trainer.failures[-1]
-    assert held(tmp_path / "a.grpo") == [1, 2]
+    assert numbers_in(tmp_path / "a.grpo") == [1, 2, 3]
 
 
 def test_at_its_size_limit_a_run_stops_with_a_sentence_and_everything_on_disk(trainer: Trainer, tmp_path: Path) -> None:
@@ -156,43 +136,30 @@ def test_at_its_size_limit_a_run_stops_with_a_sentence_and_everything_on_disk(tr
     trainer.run(None)
     trainer.until(State.FAILED)
     assert "size limit" in trainer.failures[0]
-    assert held(path) == list(range(1, trainer.head + 1))
+    assert numbers_in(path) == list(range(1, trainer.head + 1))
 
 
 def test_a_file_that_another_window_writes_is_left_alone(trainer: Trainer, tmp_path: Path) -> None:
     path = tmp_path / "a.grpo"
-    trainer.begin(Settings(), path)
-    trainer.run(3)
-    trainer.until(State.PAUSED)
-    trainer.close_run()
-    trainer.until(State.IDLE)
-    with RunReader.open(path) as reader:
-        resume = reader.step(3)
+    resume = third_of_closed(trainer, path, 3)
     with RunWriter.open(path):
         trainer.begin(Settings(), path, resume=resume)
         trainer.run(3)
         trainer.until(State.FAILED)
         assert "another window" in trainer.failures[0]
         assert trainer.head == 3
-    trainer.run(3)
-    trainer.until(State.PAUSED)
-    assert held(path) == [1, 2, 3, 4, 5, 6]
+    trainer.train(3)
+    assert numbers_in(path) == [1, 2, 3, 4, 5, 6]
 
 
 def test_a_file_that_has_moved_on_is_not_written_over(trainer: Trainer, tmp_path: Path) -> None:
     path = tmp_path / "a.grpo"
-    trainer.begin(Settings(), path)
-    trainer.run(6)
-    trainer.until(State.PAUSED)
-    trainer.close_run()
-    trainer.until(State.IDLE)
-    with RunReader.open(path) as reader:
-        resume = reader.step(3)
+    resume = third_of_closed(trainer, path, 6)
     trainer.begin(Settings(), path, resume=resume)
     trainer.run(3)
     trainer.until(State.FAILED)
     assert "contains 6 updates, but this run continues from update 3" in trainer.failures[0]
-    assert held(path) == [1, 2, 3, 4, 5, 6]
+    assert numbers_in(path) == [1, 2, 3, 4, 5, 6]
 
 
 def test_a_folder_that_is_not_there_is_said_and_the_update_kept(trainer: Trainer, tmp_path: Path) -> None:
@@ -202,37 +169,23 @@ def test_a_folder_that_is_not_there_is_said_and_the_update_kept(trainer: Trainer
     trainer.until(State.FAILED)
     assert "no folder" in trainer.failures[0]
     path.parent.mkdir()
-    trainer.run(2)
-    trainer.until(State.PAUSED)
-    assert held(path) == [1, 2, 3]
-
-
-class Stumbling:
-    """The real learner, except that the first call of update ``at`` fails after computing the update."""
-
-    def __init__(self, at: int) -> None:
-        self.at: int | None = at
-
-    def __call__(
-        self, settings: Settings, *, resume: Step | None, earlier: Earlier, poll: Callable[[], None]
-    ) -> Learner:
-        stumbling, real = self, learner(settings, resume=resume, poll=poll)
-
-        def update(wanted: Settings) -> Step:
-            real.settings = wanted
-            step = next(real)
-            if step.step == stumbling.at:
-                stumbling.at = None
-                raise ZeroDivisionError("a bug")
-            return step
-
-        return Scripted(settings, update)
+    trainer.train(2)
+    assert numbers_in(path) == [1, 2, 3]
 
 
 def test_a_bug_in_the_learner_stops_the_run_not_the_worker(
     make_trainer: MakeTrainer, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host, "learner", Stumbling(at=4))
+    stumbles = [4]
+
+    def update(real: Learner, poll: object) -> Step:
+        step = next(real)
+        if step.step in stumbles:
+            stumbles.clear()
+            raise ZeroDivisionError("a bug")
+        return step
+
+    monkeypatch.setattr(host, "learner", scripted(update))
     path, trainer = tmp_path / "a.grpo", make_trainer()
     trainer.begin(Settings(), path)
     with caplog.at_level(logging.ERROR):
@@ -243,20 +196,15 @@ def test_a_bug_in_the_learner_stops_the_run_not_the_worker(
     assert "stopped after update 3" in failure
     assert "a bug" in failure
     assert "Traceback" in caplog.text
-    assert held(path) == [1, 2, 3]
-    trainer.run(3)
-    trainer.until(State.PAUSED)
-    assert held(path) == [1, 2, 3, 4, 5, 6]
+    assert numbers_in(path) == [1, 2, 3]
+    trainer.train(3)
+    assert numbers_in(path) == [1, 2, 3, 4, 5, 6]
 
 
 def test_a_run_that_cannot_be_continued_says_so_when_it_is_begun(trainer: Trainer, tmp_path: Path) -> None:
     path = tmp_path / "a.grpo"
-    trainer.begin(Settings(), path)
-    trainer.run(2)
-    trainer.until(State.PAUSED)
-    with RunReader.open(path) as reader:
-        resume = reader.step(2)
-    trainer.begin(Settings(seed=8), tmp_path / "b.grpo", resume=resume, parent=(path, 2))
+    resume = third_of_closed(trainer, path, 3)
+    trainer.begin(Settings(seed=8), tmp_path / "b.grpo", resume=resume, parent=(path, 3))
     trainer.until(State.FAILED)
     assert "seed" in trainer.failures[0]
     assert not (tmp_path / "b.grpo").exists()

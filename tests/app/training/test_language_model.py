@@ -4,8 +4,6 @@ it.
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -29,10 +27,6 @@ from tests.conftest import OUTLIVES_A_TEST, patient
 SMALL = language_settings().replace(
     {"task.prompts": 2, "learner.group_size": 4, "task.held_out": 8, "model.snapshot_every": 3}
 )
-
-
-def until(trainer: Trainer, *states: State) -> None:
-    trainer.qtbot.waitUntil(lambda: trainer.state in states, timeout=40_000)
 
 
 @pytest.fixture(scope="module")
@@ -62,15 +56,14 @@ def started(trainer: Trainer, path: Path, settings: Settings = SMALL) -> Trainer
     """Return ``trainer`` with a loaded language model. It gets a process although none was requested."""
     trainer.begin(settings, path)
     assert trainer.state is State.PREPARING, "loading takes seconds, and the window says so"
-    until(trainer, State.PAUSED, State.FAILED)
+    trainer.until(State.PAUSED, State.FAILED)
     return trainer
 
 
 def test_it_is_the_run_that_one_process_alone_would_make(shared: Trainer, folder: Path) -> None:
     trainer = started(shared, folder / "run.grpo")
     assert trainer.worker.host.devices[0].startswith("cpu")
-    trainer.run(4)
-    until(trainer, State.PAUSED)
+    trainer.train(4)
     assert trainer.commit(5)
     alone = learner(SMALL)
     with closing(RunReader.open(folder / "run.grpo")) as reader:
@@ -86,10 +79,9 @@ def test_a_killed_process_leaves_a_whole_run_that_goes_on(make_trainer: MakeTrai
     path = tmp_path / "run.grpo"
     trainer = started(make_trainer(), path)
     trainer.run(None)
-    trainer.qtbot.waitUntil(lambda: trainer.head >= 4)
-    assert trainer.worker.host.pid is not None
-    os.kill(trainer.worker.host.pid, signal.SIGKILL)
-    until(trainer, State.FAILED)
+    trainer.until_head(4)
+    trainer.kill()
+    trainer.until(State.FAILED)
     (failure,) = trainer.failures
     assert "process has ended unexpectedly (killed by signal 9)" in failure
     head = trainer.head
@@ -97,8 +89,7 @@ def test_a_killed_process_leaves_a_whole_run_that_goes_on(make_trainer: MakeTrai
     with closing(RunReader.open(path)) as reader:
         assert reader.last == head
         assert np.isfinite(reader.step(head).logp).all()
-    trainer.run(2)
-    until(trainer, State.PAUSED)
+    trainer.train(2)
     assert trainer.head == head + 2
     alone = learner(SMALL)
     for _ in range(head + 1):
@@ -122,8 +113,7 @@ def test_closing_gives_up_the_update_in_progress_within_a_token(make_trainer: Ma
 def test_a_question_is_answered_between_two_updates_and_kept(shared: Trainer, folder: Path) -> None:
     path = folder / "run.grpo"
     trainer = started(shared, path)
-    trainer.run(2)
-    until(trainer, State.PAUSED)
+    trainer.train(2)
     question = Question(step=2, group=0, completion="2+12=14")
     with trainer.qtbot.waitSignal(trainer.answered, timeout=20_000) as heard:
         trainer.ask(question)
@@ -141,16 +131,14 @@ def test_a_question_is_answered_between_two_updates_and_kept(shared: Trainer, fo
 def test_another_update_is_asked_for_while_it_trains_and_the_run_does_not_notice(shared: Trainer, folder: Path) -> None:
     path = folder / "run.grpo"
     trainer = started(shared, path)
-    trainer.run(2)
-    until(trainer, State.PAUSED)
+    trainer.train(2)
     question = Replay(step=2, settings=PRESETS["Dr. GRPO"].applied_to(SMALL).replace({"learner.mu": 3}))
     with trainer.qtbot.waitSignal(trainer.answered, timeout=20_000) as heard:
         trainer.ask(question)
     asked, answer = heard.args
     assert asked == question and isinstance(answer, Replayed)
     assert answer.arrays["logp"].shape[0] == 4
-    trainer.run(2)
-    until(trainer, State.PAUSED)
+    trainer.train(2)
     assert trainer.commit(5)
     alone = learner(SMALL)
     with closing(RunReader.open(path)) as reader:
@@ -170,8 +158,7 @@ def test_what_is_not_there_is_told_and_the_window_goes_on(shared: Trainer, folde
     assert trainer.state is State.FAILED
     assert "available: cpu" in trainer.failures[0]
     trainer.begin(Settings(), folder / "b.grpo")
-    trainer.run(3)
-    until(trainer, State.PAUSED)
+    trainer.train(3)
     assert trainer.head == 3
 
 

@@ -41,8 +41,7 @@ def test_a_language_model_runs_in_the_chosen_python_and_a_bandit_in_this_program
     pids: list[int | None] = []
     for name, settings in {"a": Settings(), "b": SMALL, "c": SMALL, "d": Settings()}.items():
         trainer.begin(settings, tmp_path / f"{name}.grpo", run_id=name)
-        trainer.run(2)
-        trainer.until(State.PAUSED)
+        trainer.train(2)
         trainer.until_head(2)
         pids.append(trainer.worker.host.pid)
     assert not trainer.failures
@@ -73,8 +72,7 @@ def test_a_process_that_ends_there_at_once_fails_its_run_alone(make_trainer: Mak
     trainer.until(State.FAILED)
     assert "in /bin/false (Python 3.12, torch missing) (exit code 1)" in trainer.failures[0]
     trainer.begin(Settings(), tmp_path / "b.grpo")
-    trainer.run(2)
-    trainer.until(State.PAUSED)
+    trainer.train(2)
     assert trainer.head == 2 and not trainer.worker.host.is_here
 
 
@@ -83,7 +81,6 @@ def test_a_python_that_has_vanished_is_named_and_the_run_starts_in_this_program(
 ) -> None:
     trainer = make_trainer(process=serve, pythons=Unchecked("/nowhere/python3"))
     trainer.begin(SMALL, tmp_path / "a.grpo")
-    trainer.run(1)
-    trainer.until(State.PAUSED)
+    trainer.train(1)
     assert trainer.head == 1 and not trainer.worker.host.is_here
     assert len(trainer.sentences) == 1 and "/nowhere/python3" in trainer.sentences[0]

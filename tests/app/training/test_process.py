@@ -25,35 +25,27 @@ from grpo_core.errors import GrpoError
 from grpo_core.host import run_output
 from grpo_core.host.process import serve
 from grpo_core.learners import learner
-from grpo_core.runs.run_file import RunReader
 from tests.app.training import mains
-from tests.app.training.conftest import MakeTrainer, Trainer
+from tests.app.training.conftest import MakeTrainer, numbers_in, steps_in
 
 
-def written_to(path: Path) -> list[int]:
-    """Return the numbers of the updates in a run file."""
-    with RunReader.open(path) as reader:
-        return [reader.step(number).step for number in range(reader.first, reader.last + 1)]
-
-
-def kill(trainer: Trainer) -> None:
-    """End the run's process as the system does when memory is short."""
-    pid = trainer.worker.host.pid
-    assert pid is not None
-    os.kill(pid, signal.SIGKILL)
-    trainer.qtbot.waitUntil(lambda: trainer.worker.host.pid != pid)
+@pytest.fixture
+def noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file in which a process notes what a test asks about."""
+    path = tmp_path / "noted"
+    path.touch()
+    monkeypatch.setenv(mains.NOTED, str(path))
+    return path
 
 
 def test_the_process_of_a_bandit_imports_neither_torch_nor_qt(
-    make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_trainer: MakeTrainer, tmp_path: Path, noted: Path
 ) -> None:
-    monkeypatch.setenv(mains.NOTED, str(tmp_path / "modules"))
     trainer = make_trainer(process=mains.serve_and_note_modules)
     trainer.begin(Settings(), tmp_path / "a.grpo")
-    trainer.run(5)
-    trainer.until(State.PAUSED)
+    trainer.train(5)
     assert trainer.shutdown(20)
-    modules = set((tmp_path / "modules").read_text().split())
+    modules = set(noted.read_text().split())
     assert "numpy" in modules
     assert not modules & {"torch", "safetensors", "PySide6", "pyqtgraph"}
 
@@ -66,44 +58,29 @@ def test_the_process_is_started_ahead_of_the_first_run_when_that_is_asked_for(ma
     assert trainer.state is State.IDLE
 
 
-def test_a_killed_process_is_told_at_once_and_the_run_goes_on_in_another(
+def test_a_killed_process_is_told_at_once_and_the_run_goes_on_in_another_whose_updates_the_window_sees(
     make_trainer: MakeTrainer, tmp_path: Path
 ) -> None:
     path, trainer = tmp_path / "a.grpo", make_trainer(process=serve)
     trainer.begin(Settings(), path)
     trainer.run(None)
     trainer.until_head(5)
-    kill(trainer)
+    trainer.kill()
     trainer.until(State.FAILED)
     [failure] = trainer.failures
     assert "ended unexpectedly (killed by signal 9)" in failure
     head = trainer.head
-    assert written_to(path) == list(range(1, head + 1)), "also what it had written and not yet reported"
-    trainer.run(3)
+    assert numbers_in(path) == list(range(1, head + 1)), "also what it had written and not yet reported"
+    trainer.run(None)
+    trainer.until_head(head + 5)  # nothing is reported meanwhile that would bring them along
+    trainer.pause()
     trainer.until(State.PAUSED)
-    assert trainer.head == head + 3
-    with RunReader.open(path) as reader:
-        recorded = [reader.step(number) for number in range(1, trainer.head + 1)]
-    for step, same in zip(recorded, islice(learner(Settings()), trainer.head), strict=True):
+    for step, same in zip(steps_in(path), islice(learner(Settings()), trainer.head), strict=True):
         np.testing.assert_array_equal(step.logp, same.logp)
     numbers: list[int] = []
     while (fresh := trainer.take()) is not None:
         numbers += range(fresh.first, fresh.head + 1)
     assert numbers == list(range(1, trainer.head + 1))
-
-
-def test_the_window_sees_the_updates_of_the_next_process_while_it_runs(
-    make_trainer: MakeTrainer, tmp_path: Path
-) -> None:
-    trainer = make_trainer(process=serve)
-    trainer.begin(Settings(), tmp_path / "a.grpo")
-    trainer.run(None)
-    trainer.until_head(5)
-    kill(trainer)
-    trainer.until(State.FAILED)
-    head = trainer.head
-    trainer.run(None)
-    trainer.until_head(head + 5)  # nothing is reported meanwhile that would bring them along
 
 
 def test_updates_that_could_not_be_written_outlive_the_process_that_made_them(
@@ -118,42 +95,34 @@ def test_updates_that_could_not_be_written_outlive_the_process_that_made_them(
     trainer.run(5)
     trainer.until(State.FAILED)
     assert not path.exists()
-    kill(trainer)
+    trainer.kill()
     trainer.qtbot.waitUntil(lambda: len(trainer.failures) == 2)
     assert trainer.buffer is not None and trainer.buffer.uncommitted(1) is not None
     full.unlink()
-    trainer.run(2)
-    trainer.until(State.PAUSED)
-    assert written_to(path) == [1, 2, 3]
+    trainer.train(2)
+    assert numbers_in(path) == [1, 2, 3]
     assert trainer.take() is not None
 
 
 def test_a_process_that_leaves_an_urgent_command_unheard_is_ended_and_the_next_run_has_another(
-    make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_trainer: MakeTrainer, tmp_path: Path, noted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    deaf, path = tmp_path / "deaf", tmp_path / "a.grpo"
-    deaf.touch()
-    monkeypatch.setenv(mains.NOTED, str(deaf))
-    trainer = make_trainer(process=mains.serve_deaf)
-    sentences: list[str] = []
-    trainer.notified.connect(sentences.append)
+    path, trainer = tmp_path / "a.grpo", make_trainer(process=mains.serve_deaf)
     trainer.begin(Settings(), path)
     trainer.run(None)
     trainer.until_head(1)
-    trainer.qtbot.waitUntil(lambda: deaf.read_text() == "deaf")
+    trainer.qtbot.waitUntil(lambda: noted.read_text() == "deaf")
     with monkeypatch.context() as patch:
         patch.setattr(deadlines, "PATIENCE", 0.4)
-        trainer.close_run()
-        trainer.until(State.IDLE)
-        trainer.qtbot.waitUntil(lambda: bool(sentences))
-    assert ["did not answer" in sentence for sentence in sentences] == [True]
+        trainer.leave()
+        trainer.qtbot.waitUntil(lambda: bool(trainer.sentences))
+    assert ["did not answer" in sentence for sentence in trainer.sentences] == [True]
     assert trainer.failures == []
-    assert written_to(path) == [1]
-    deaf.unlink()
+    assert numbers_in(path) == [1]
+    noted.unlink()
     trainer.begin(Settings(), tmp_path / "b.grpo")
-    trainer.run(4)
-    trainer.until(State.PAUSED)
-    assert written_to(tmp_path / "b.grpo") == [1, 2, 3, 4]
+    trainer.train(4)
+    assert numbers_in(tmp_path / "b.grpo") == [1, 2, 3, 4]
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="signals stop processes elsewhere alone")
@@ -161,8 +130,6 @@ def test_a_process_that_is_stopped_is_ended_when_it_does_not_hear_of_a_pause(
     make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, trainer = tmp_path / "a.grpo", make_trainer(process=serve)
-    notes: list[str] = []
-    trainer.notified.connect(notes.append)
     trainer.begin(Settings(), path)
     trainer.run(None)
     trainer.until_head(1)
@@ -173,51 +140,44 @@ def test_a_process_that_is_stopped_is_ended_when_it_does_not_hear_of_a_pause(
     os.kill(pid, signal.SIGSTOP)
     trainer.pause()
     trainer.until(State.FAILED)
-    assert ["has not answered" in sentence for sentence in notes] == [True]
+    assert ["has not answered" in sentence for sentence in trainer.sentences] == [True]
     [failure] = trainer.failures
     assert "did not answer" in failure
     head = trainer.head
-    assert written_to(path) == list(range(1, head + 1))
+    assert numbers_in(path) == list(range(1, head + 1))
     monkeypatch.undo()
-    trainer.run(3)
-    trainer.until(State.PAUSED)
+    trainer.train(3)
     assert trainer.head == head + 3
 
 
 @pytest.mark.long
 def test_a_pause_during_a_long_update_waits_for_it(
-    make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_trainer: MakeTrainer, tmp_path: Path, noted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    long = tmp_path / "long"
-    long.touch()
-    monkeypatch.setenv(mains.NOTED, str(long))
     monkeypatch.setattr(deadlines, "QUIET", 5.0)
     trainer = make_trainer(process=mains.serve_slowly)
     trainer.begin(Settings(), tmp_path / "a.grpo")
     trainer.run(None)
-    trainer.qtbot.waitUntil(lambda: long.read_text() == "slow", timeout=60_000)
+    trainer.qtbot.waitUntil(lambda: noted.read_text() == "slow", timeout=60_000)
     trainer.pause()
     patience = QElapsedTimer()
     patience.start()
     trainer.qtbot.waitUntil(lambda: patience.elapsed() > 6000)
-    long.unlink()
+    noted.unlink()
     trainer.until(State.PAUSED)
     assert trainer.failures == []
     assert trainer.head >= 2
 
 
 def test_a_run_whose_process_ends_before_it_has_begun_stands_still_with_the_reason_and_begins_in_another(
-    make_trainer: MakeTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_trainer: MakeTrainer, tmp_path: Path, noted: Path
 ) -> None:
-    short = tmp_path / "short"
-    short.touch()
-    monkeypatch.setenv(mains.NOTED, str(short))
     trainer = make_trainer(process=mains.serve_without_memory_for_a_run)
     trainer.begin(Settings(), tmp_path / "a.grpo")
     trainer.run(None)
     trainer.until(State.FAILED)
     assert ["(it ran out of memory)" in failure for failure in trainer.failures] == [True]
-    short.unlink()
+    noted.unlink()
     trainer.run(None)
     trainer.until_head(5)
     assert trainer.state is State.RUNNING
@@ -258,13 +218,10 @@ def test_where_no_process_can_be_had_the_bandit_runs_in_the_window_and_that_is_s
     make_trainer: MakeTrainer, tmp_path: Path
 ) -> None:
     trainer = make_trainer(process=mains.never_ready)
-    sentences: list[str] = []
-    trainer.notified.connect(sentences.append)
     trainer.begin(Settings(), tmp_path / "a.grpo")
-    trainer.run(4)
-    trainer.until(State.PAUSED)
-    assert written_to(tmp_path / "a.grpo") == [1, 2, 3, 4]
-    assert ["in the window's own process" in sentence for sentence in sentences] == [True]
+    trainer.train(4)
+    assert numbers_in(tmp_path / "a.grpo") == [1, 2, 3, 4]
+    assert ["in the window's own process" in sentence for sentence in trainer.sentences] == [True]
 
 
 PARENT = """
@@ -291,11 +248,7 @@ while True:
 
 
 @pytest.mark.parametrize("main", ["serve", "serve_deaf"])
-def test_a_process_does_not_outlive_a_window_that_is_killed(
-    main: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(mains.NOTED, str(tmp_path / "deaf"))
-    (tmp_path / "deaf").touch()
+def test_a_process_does_not_outlive_a_window_that_is_killed(main: str, tmp_path: Path, noted: Path) -> None:
     window = subprocess.Popen(
         [sys.executable, "-c", PARENT, str(tmp_path / "a.grpo"), main], stdout=subprocess.PIPE, text=True
     )
@@ -308,6 +261,6 @@ def test_a_process_does_not_outlive_a_window_that_is_killed(
     window.stdout.close()
     _, alive = psutil.wait_procs(children, timeout=200)
     assert not alive
-    assert written_to(tmp_path / "a.grpo") or main == "serve_deaf", (
+    assert numbers_in(tmp_path / "a.grpo") or main == "serve_deaf", (
         "an update may wait for the next one to be committed"
     )

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QApplication, QTabBar, QToolButton
+from PySide6.QtWidgets import QTabBar, QToolButton
 
 from app.examples import example
 from app.panel_registry import PANELS
@@ -16,6 +16,7 @@ from tests.app.conftest import Driver
 from tests.app.geometry import losses
 from tests.app.painted import painted_words
 from tests.app.stories.hands import panel
+from tests.app.window.conftest import arranged, rests
 
 SICK = Path(__file__).parents[2] / "data" / "diseased" / "kl_explodes"
 ELSEWHERE = ("comparison", "kl_over_beta", "lesson")
@@ -48,25 +49,6 @@ def open_run(driver: Driver, kind: str) -> None:
         driver.qtbot.waitUntil(
             lambda: program.part("trainers").examination.of(program.workspace.view.run.id) is not None
         )
-
-
-def rests(shown: Panel) -> bool:
-    """Return whether a panel is computing nothing."""
-    return not getattr(shown, "busy", False)
-
-
-def arranged(driver: Driver, width: int, height: int, scale: float) -> None:
-    """Give the window this size, with its docks arranged by the layout."""
-    program = driver.program
-    program.look.set("light", scale)
-    program.window.resize(width, height)
-    driver.settle()
-    driver.qtbot.waitUntil(lambda: not program.zooming.busy)
-    program.layouts.reset()
-    driver.settle()
-    QApplication.processEvents()
-    driver.settle()
-    driver.qtbot.waitUntil(lambda: not program.zooming.busy)
 
 
 @pytest.mark.quick_cases("bandit-1280-720-1.0", "recorded-1366-768-2.0", "language-1366-768-2.0")

@@ -8,6 +8,7 @@ import pytest
 from PySide6.QtCore import QSize
 
 from app.panel_registry import PANELS
+from app.theme.look import SCALES
 from app.widgets.panel import Panel
 from app.widgets.panel_spec import Area, DockPlace, LayoutVariant, PanelSpec
 from app.window.layouts import LAYOUTS, Arrangement, arrangement, size_class
@@ -32,46 +33,21 @@ def test_every_panel_stands_in_one_place(name: str, language: bool, room: int) -
     assert not (plan.right and (room or name in ("Compare", "Present")))
 
 
-DESIGNED = {
-    "timeline",
-    "controls",
-    "metrics",
-    "pipeline",
-    "policy_bars",
-    "training_history",
-    "evolution",
-    "score_your_own",
-    "kl_over_beta",
-    "comparison",
-    "token_inspector",
-    "what_if",
-    "queue",
-    "step_detail",
-    "explain",
-    "breakpoints",
-    "glossary",
-    "references",
-    "lesson",
-    "completions",
-    "diagnosis",
-}
+DESIGNED = """
+    timeline controls metrics pipeline policy_bars training_history evolution score_your_own kl_over_beta comparison
+    token_inspector what_if queue step_detail explain breakpoints glossary references lesson completions diagnosis
+"""
 """Panels whose positions the tests below specify. Other panels are placed by their rows in the registry."""
 
 
-def designed(panels: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(panel for panel in panels if panel in DESIGNED)
+def designed(panels: tuple[str, ...]) -> str:
+    return " ".join(panel for panel in panels if panel in DESIGNED.split())
 
 
 @pytest.mark.parametrize(
     ("name", "language", "centre", "bottom", "right"),
     [
-        (
-            "Bandit",
-            False,
-            "policy_bars kl_over_beta comparison token_inspector",
-            "",
-            "step_detail training_history",
-        ),
+        ("Bandit", False, "policy_bars kl_over_beta comparison token_inspector", "", "step_detail training_history"),
         (
             "Language model",
             True,
@@ -99,12 +75,8 @@ def designed(panels: tuple[str, ...]) -> tuple[str, ...]:
 )
 def test_a_layout_shows(name: str, language: bool, centre: str, bottom: str, right: str) -> None:
     plan = arrangement(name, language=language)
-    assert (designed(plan.left), designed(plan.strip)) == (("controls",), ("metrics", "pipeline"))
-    assert tuple(map(designed, (plan.centre, plan.bottom, plan.right))) == (
-        tuple(centre.split()),
-        tuple(bottom.split()),
-        tuple(right.split()),
-    )
+    assert (designed(plan.left), designed(plan.strip)) == ("controls", "metrics pipeline")
+    assert (designed(plan.centre), designed(plan.bottom), designed(plan.right)) == (centre, bottom, right)
     assert plan.picture == centre.split()[0]
 
 
@@ -114,23 +86,13 @@ def test_layouts_made_for_one_kind_of_run_do_not_follow_the_run() -> None:
     assert arrangement("A layout of my own", language=True) == arrangement("Language model", language=True)
 
 
-def test_in_little_room_the_pictures_share_one_place() -> None:
-    plan = arrangement("Bandit", language=False, space=2)
-    assert plan.strip == ("metrics", "pipeline")
-    assert plan.bottom[0] == plan.picture == "policy_bars"
-    assert not plan.centre
-
-
-def test_without_a_right_side_the_history_stands_in_front_of_the_step_detail() -> None:
-    plan = arrangement("Bandit", language=False, space=1)
-    assert not plan.right and plan.bottom == ("training_history", "step_detail")
-
-
-def test_in_the_least_room_the_formula_is_a_tab_too() -> None:
-    plan = arrangement("Bandit", language=False, space=3)
-    assert plan.strip == ("metrics",)
-    assert plan.bottom[0] == plan.picture == "policy_bars"
-    assert plan.bottom[-1] == "pipeline"
+def test_in_little_room_the_pictures_share_one_place_and_in_the_least_the_formula_is_a_tab_too() -> None:
+    no_right, little, least = (arrangement("Bandit", language=False, space=space) for space in (1, 2, 3))
+    assert not no_right.right and no_right.bottom == ("training_history", "step_detail")
+    assert little.strip == ("metrics", "pipeline") and not little.centre
+    assert least.strip == ("metrics",) and least.bottom[-1] == "pipeline"
+    for plan in (little, least):
+        assert plan.bottom[0] == plan.picture == "policy_bars"
 
 
 @pytest.mark.parametrize(
@@ -148,6 +110,12 @@ def test_in_the_least_room_the_formula_is_a_tab_too() -> None:
 )
 def test_the_arrangement_follows_the_room_that_type_leaves(width: int, height: int, scale: float, room: int) -> None:
     assert size_class(QSize(width, height), scale) == room
+
+
+@pytest.mark.parametrize("size", [(1366, 768), (1920, 1080), (1280, 680), (3840, 2160)])
+def test_classes_of_sizes_grow_with_the_type(size: tuple[int, int]) -> None:
+    classes = [size_class(QSize(*size), scale) for scale in SCALES]
+    assert classes == sorted(classes)
 
 
 def test_a_new_row_finds_its_place_in_every_layout() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QScrollArea, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QScrollArea, QWidget
 
 from app.examples import example
 from app.panel_registry import HOME
@@ -24,6 +24,7 @@ from tests.app.stories.hands import panel
 from tests.app.teaching.lessons.held import lesson_of
 from tests.app.teaching.presenting.hands import settle as settle_class
 from tests.app.teaching.presenting.hands import start
+from tests.app.window.conftest import arranged, rests
 
 SIZES = [
     (1280, 680, 1.0, "light"),
@@ -57,23 +58,8 @@ def driver(shared: Driver) -> Driver:
     return shared  # every test here sets size, look and layout
 
 
-def rests(shown: QWidget) -> bool:
-    """Return whether a panel is computing nothing."""
-    return not getattr(shown, "busy", False)
-
-
 def higher(widget: QWidget, height: int) -> bool:
     return widget.height() > height
-
-
-def arranged(driver: Driver, width: int, height: int, scale: float, theme: str) -> None:
-    """Give the window this size and theme, with its docks arranged by the layout."""
-    driver.program.look.set(theme, scale)
-    driver.program.window.resize(width, height)
-    driver.program.layouts.reset()
-    driver.settle()
-    QApplication.processEvents()
-    driver.settle()
 
 
 @pytest.mark.parametrize(("width", "height", "scale", "theme"), LONG)
@@ -89,7 +75,7 @@ def test_a_bandit_loses_nothing(driver: Driver, width: int, height: int, scale: 
 @pytest.mark.parametrize(("width", "height"), [(1366, 768), (1920, 1080)])
 def test_behind_each_door_nothing_is_lost(driver: Driver, width: int, height: int, scale: float, place: str) -> None:
     program = driver.program
-    arranged(driver, width, height, scale, "light")
+    arranged(driver, width, height, scale)
     doors = {door.id: door for door in program.doors.all}
     if place == "home":
         program.doors.show_home()
@@ -126,7 +112,7 @@ def test_the_curves_of_a_race_keep_the_width_of_a_narrow_window(driver: Driver) 
     driver.run(3)
     arranged(driver, *SIZES[0])
     shown = panel(driver, "comparison")
-    driver.qtbot.waitUntil(lambda: not shown.busy, timeout=60_000)
+    driver.qtbot.waitUntil(lambda: rests(shown))
     driver.settle()
     driver.settle()
     assert shown.plot.view_box.width() > 0.35 * shown.width()
@@ -148,7 +134,7 @@ def test_each_comparison_loses_nothing_and_has_room(
     arranged(driver, width, height, scale, theme)
     for id in ("comparison", "kl_over_beta", "what_if"):
         shown = panel(driver, id)
-        driver.qtbot.waitUntil(partial(rests, shown), timeout=60_000)
+        driver.qtbot.waitUntil(partial(rests, shown))
         driver.settle()
         driver.settle()
         assert losses(driver.program.window) == [], id
@@ -170,12 +156,9 @@ def test_each_comparison_loses_nothing_and_has_room(
 @pytest.mark.parametrize("id", ["kl_over_beta", "what_if"])
 def test_a_comparison_at_twice_the_size_loses_nothing_and_scrolls_nothing_sideways(driver: Driver, id: str) -> None:
     driver.run(3)
-    driver.program.look.set("light", 2.0)
-    driver.settle()
-    driver.qtbot.waitUntil(lambda: not driver.program.zooming.busy)
-    arranged(driver, 1366, 768, 2.0, "light")
+    arranged(driver, 1366, 768, 2.0)
     shown = panel(driver, id)
-    driver.qtbot.waitUntil(lambda: not getattr(shown, "busy", False), timeout=60_000)
+    driver.qtbot.waitUntil(lambda: rests(shown))
     driver.settle()
     window = driver.program.window
     assert losses(shown) == []
@@ -201,7 +184,7 @@ def test_a_recorded_run_at_twice_the_size_loses_nothing(driver: Driver) -> None:
     driver.program.runs.open_path(TRACE)
     driver.qtbot.waitUntil(lambda: not driver.program.part("trainers").recorded_runs.busy)
     assert driver.program.workspace.view.run.is_recorded
-    arranged(driver, 1366, 768, 2.0, "light")
+    arranged(driver, 1366, 768, 2.0)
     assert panel(driver, "completions").keep.text() == "Keep beside"
     assert losses(driver.program.window) == []
 
@@ -218,10 +201,8 @@ def test_a_lesson_loses_nothing(driver: Driver, width: int, height: int, scale: 
     assert losses(driver.program.window) == []
 
 
-@pytest.mark.quick_cases("size0")
-@pytest.mark.parametrize("size", [(1024, 768), (1920, 1080)])
-def test_a_bandit_before_a_class_loses_nothing(driver: Driver, size: tuple[int, int]) -> None:
-    driver.run(20)
+def before_a_class(driver: Driver, size: tuple[int, int]) -> None:
+    """Begin a class in a window of this size, and assert that it loses nothing."""
     start(driver)
     window = driver.program.window
     window.setWindowState(Qt.WindowState.WindowNoState)
@@ -230,6 +211,13 @@ def test_a_bandit_before_a_class_loses_nothing(driver: Driver, size: tuple[int, 
     driver.program.part("teaching").presenter.arrange_later()
     settle_class(driver)
     assert losses(window) == []
+
+
+@pytest.mark.quick_cases("size0")
+@pytest.mark.parametrize("size", [(1024, 768), (1920, 1080)])
+def test_a_bandit_before_a_class_loses_nothing(driver: Driver, size: tuple[int, int]) -> None:
+    driver.run(20)
+    before_a_class(driver, size)
     values = [word for word in painted_words(panel(driver, "pipeline").strip) if word.text.replace(".", "").isdigit()]
     assert min(word.pixels for word in values) >= 0.02 * size[1]
 
@@ -240,14 +228,7 @@ def test_a_language_model_before_a_class_loses_nothing_and_shows_completions(
     driver: Driver, size: tuple[int, int]
 ) -> None:
     driver.program.run_manager.open(example())
-    start(driver)
-    window = driver.program.window
-    window.setWindowState(Qt.WindowState.WindowNoState)
-    window.resize(*size)
-    driver.program.look.set("projector", fitting_scale(window.rect(), SPACE))
-    driver.program.part("teaching").presenter.arrange_later()
-    settle_class(driver)
-    assert losses(window) == []
+    before_a_class(driver, size)
     inspector = panel(driver, "token_inspector")
     assert inspector.grid.viewport().height() > inspector.grid.box(0, 0).bottom()
     words = [*painted_words(inspector.grid), *painted_words(inspector.sentence)]

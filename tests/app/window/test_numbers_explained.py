@@ -19,6 +19,7 @@ from app.widgets.panel_spec import PanelSpec
 from grpo_core.explain import Quantity
 from tests.app.conftest import Driver
 from tests.app.painted import painted_words
+from tests.app.window.conftest import rests
 from tests.core.lm_steps import lm_run
 
 pytestmark = pytest.mark.one_window
@@ -149,8 +150,3 @@ def test_the_scale_of_a_tint_leads_to_the_selected_token(driver: Driver, tmp_pat
     twice(inspector.legend)
     assert driver.program.workspace.quantity == Quantity("gradient", passed=driver.program.workspace.view.step.passed,
                                                          row=3, token=1)  # fmt: skip
-
-
-def rests(panel: Panel) -> bool:
-    """Return whether the panel computes nothing."""
-    return not getattr(panel, "busy", False) and not getattr(getattr(panel, "repeats", None), "busy", False)

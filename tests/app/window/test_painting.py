@@ -7,11 +7,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyqtgraph as pg
 import pytest
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt
-from PySide6.QtGui import QFocusEvent, QImage, QPainter, QPaintEvent, QRegion
+from PySide6.QtGui import QFocusEvent, QImage, QRegion
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QWidget
 
@@ -23,7 +24,8 @@ from app.workspace import frame
 from app.workspace.frame import FrameTimer
 from tests.app.conftest import Driver
 from tests.app.stories.hands import panel
-from tests.app.window.test_every_panel import arranged, open_run, shown_with
+from tests.app.window.conftest import arranged
+from tests.app.window.test_every_panel import open_run, shown_with
 
 pytestmark = pytest.mark.one_window
 
@@ -117,6 +119,18 @@ def test_a_change_while_a_frame_is_drawn_is_shown_by_no_panel_before_the_next(go
     assert set(places(going_on)) == {place}
 
 
+def called(monkeypatch: pytest.MonkeyPatch, kind: type, name: str) -> list[Any]:
+    """Return a list that receives the object of every call of a method."""
+    objects, original = list[Any](), getattr(kind, name)
+
+    def method(self: object, *arguments: object) -> None:
+        objects.append(self)
+        original(self, *arguments)
+
+    monkeypatch.setattr(kind, name, method)
+    return objects
+
+
 def shown_after(driver: Driver, step: int) -> QImage:
     """Draw an update in parts. Return the pixels of the window when it has been painted."""
     program = driver.program
@@ -142,13 +156,7 @@ def test_a_widget_painted_ahead_paints_itself_again_only_if_it_has_changed_since
     assert isinstance(chart, BarChart)
     begin(going_on, 3)
     program.workspace.timer.complete()
-    painted, original = list[BarChart](), BarChart.paint
-
-    def paint(self: BarChart, painter: QPainter, area: QRect) -> None:
-        painted.append(self)
-        original(self, painter, area)
-
-    monkeypatch.setattr(BarChart, "paint", paint)
+    painted = called(monkeypatch, BarChart, "paint")
     if changed == "focus":
         QApplication.sendEvent(chart, QFocusEvent(QEvent.Type.FocusIn, Qt.FocusReason.TabFocusReason))
     elif changed == "moved":
@@ -166,13 +174,7 @@ def test_a_plot_painted_ahead_is_not_painted_again(going_on: Driver, monkeypatch
     plot = program.window.panels["training_history"].findChild(HistoryChart)
     begin(going_on, 3)
     program.workspace.timer.complete()
-    painted, original = list[QWidget](), pg.GraphicsView.paintEvent
-
-    def paint(self: QWidget, event: QPaintEvent) -> None:
-        painted.append(self)
-        original(self, event)
-
-    monkeypatch.setattr(pg.GraphicsView, "paintEvent", paint)
+    painted = called(monkeypatch, pg.GraphicsView, "paintEvent")
     going_on.qtbot.waitUntil(lambda: not program.window.painting.due)
     assert plot not in painted
 
@@ -185,17 +187,9 @@ def test_what_is_painted_ahead_looks_as_if_painted_directly(
     driver: Driver, monkeypatch: pytest.MonkeyPatch, kind: str, theme: str
 ) -> None:
     open_run(driver, kind)
-    arranged(driver, 1366, 768, 1.0)
-    driver.program.look.set(theme, 1.0)
-    driver.settle()
-    program, ahead, kinds = driver.program, list[PaintedAhead](), set[type[PaintedAhead]]()
-    original = PaintedAhead.paint_ahead
-
-    def paint_ahead(self: PaintedAhead) -> None:
-        ahead.append(self)
-        original(self)
-
-    monkeypatch.setattr(PaintedAhead, "paint_ahead", paint_ahead)
+    arranged(driver, 1366, 768, theme=theme)
+    program, kinds = driver.program, set[type[PaintedAhead]]()
+    ahead = called(monkeypatch, PaintedAhead, "paint_ahead")
     program.workspace.running, different = True, list[str]()
     for number, spec in enumerate(shown_with(kind)):
         panel(driver, spec.id)

@@ -6,17 +6,17 @@ from itertools import combinations, pairwise
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QPoint, QRect
-from PySide6.QtWidgets import QApplication, QCheckBox, QWidget
+from PySide6.QtWidgets import QCheckBox
 
 from app.examples import example
 from app.plotting.labels import Word
 from app.plotting.table_model import Marked
 from app.window.layouts import arrangement, size_class
 from tests.app.conftest import Driver
-from tests.app.geometry import losses
+from tests.app.geometry import box_of, losses
 from tests.app.painted import painted_words
 from tests.app.stories.hands import panel
+from tests.app.window.conftest import arranged
 
 STATES = [
     (1280, 680, 1.0, "light"),
@@ -26,32 +26,11 @@ STATES = [
     (1920, 1080, 1.0, "projector"),
     (1920, 1080, 1.25, "contrast"),
 ]
-EXTREMES = [
-    pytest.param(*state, marks=[] if state in (STATES[0], STATES[3], STATES[5]) else [pytest.mark.long])
-    for state in STATES
-]
-"""The states with the least space, the largest type in a small window, and the largest window; the others are long
-tests.
-"""
 
 
 @pytest.fixture
 def driver(shared: Driver) -> Driver:
     return shared  # every test here sets size, look and layout
-
-
-def arranged(driver: Driver, width: int, height: int, scale: float, theme: str) -> None:
-    """Give the window this size and theme, with its docks arranged by the layout."""
-    driver.program.look.set(theme, scale)
-    driver.program.window.resize(width, height)
-    driver.program.layouts.reset()
-    driver.settle()
-    QApplication.processEvents()
-    driver.settle()
-
-
-def box(widget: QWidget) -> QRect:
-    return QRect(widget.mapTo(widget.window(), QPoint()), widget.size())
 
 
 def seen(driver: Driver) -> dict[str, Any]:
@@ -63,7 +42,7 @@ def seen(driver: Driver) -> dict[str, Any]:
 def apart_and_inside(driver: Driver) -> dict[str, Any]:
     """Return the panels in front, after asserting that none overlaps another or extends beyond the window."""
     shown = seen(driver)
-    boxes = {name: box(panel) for name, panel in shown.items()}
+    boxes = {name: box_of(panel) for name, panel in shown.items()}
     for (one, first), (other, second) in combinations(boxes.items(), 2):
         assert not first.intersects(second), (one, other)
     assert all(driver.program.window.rect().contains(place) for place in boxes.values()), boxes
@@ -91,7 +70,7 @@ def test_a_bandit_loses_nothing_and_shows_formula_cards_boxes_and_table_whole(
         assert card.isVisible() and whole, card.accessibleName()
     history = shown["training_history"]
     for check in history.findChildren(QCheckBox):
-        assert not check.isVisible() or box(history).contains(box(check)), check.text()
+        assert not check.isVisible() or box_of(history).contains(box_of(check)), check.text()
     left = {action.data() for action in history.choice.left_over.actions()}
     assert left | {name for name, check in history.choice.boxes.items() if check.isVisible()} == history.choice.offered
     table = panel(driver, "step_detail").table
@@ -110,7 +89,7 @@ def test_the_bars_and_the_rows_of_the_step_are_whole_in_large_type(
     driver: Driver, width: int, height: int, scale: float
 ) -> None:
     driver.run(5)
-    arranged(driver, width, height, scale, "light")
+    arranged(driver, width, height, scale)
     for name in ("policy_bars", "step_detail"):
         front = panel(driver, name)
         driver.settle()
@@ -126,23 +105,20 @@ def test_the_bars_and_the_rows_of_the_step_are_whole_in_large_type(
 @pytest.mark.parametrize("scale", [1.0, 2.0])
 def test_a_narrow_step_table_has_its_pushes_whole(driver: Driver, width: int, scale: float) -> None:
     driver.run(1)
-    arranged(driver, 1366, 768, scale, "light")
+    arranged(driver, 1366, 768, scale)
     table = panel(driver, "step_detail").table
     shown: Any = driver.program.window.panels["step_detail"]
     shown.resize(round(width * scale), round(300 * scale))
     shown.redraw()
-    ends = [
-        table.columnViewportPosition(n) + table.columnWidth(n)
-        for n in range(len(table.table.columns))
-        if not table.isColumnHidden(n)
-    ]
+    places = [n for n in range(len(table.table.columns)) if not table.isColumnHidden(n)]
+    ends = [table.columnViewportPosition(n) + table.columnWidth(n) for n in places]
     assert "gradient" in shown.sums.places()
     assert max(ends) <= table.width() - 2 * table.frameWidth() - table.verticalScrollBar().sizeHint().width()
 
 
 def test_a_language_models_answers_and_completions_share_what_the_controls_leave(driver: Driver) -> None:
     driver.program.run_manager.open(example())
-    arranged(driver, 1366, 768, 1.0, "light")
+    arranged(driver, 1366, 768)
     shown = seen(driver)
     assert abs(shown["evolution"].width() - shown["token_inspector"].width()) <= 2
     assert shown["evolution"].width() + shown["token_inspector"].width() > 1080
@@ -154,7 +130,9 @@ def test_a_language_models_answers_and_completions_share_what_the_controls_leave
     assert seen(driver).keys() >= {"evolution", "token_inspector"}
 
 
-@pytest.mark.parametrize(("width", "height", "scale", "theme"), EXTREMES)
+# the least space, the largest type in a small window, and the largest window
+@pytest.mark.quick_cases("1280-680-1.0-light", "1366-768-1.25-light", "1920-1080-1.25-contrast")
+@pytest.mark.parametrize(("width", "height", "scale", "theme"), STATES)
 def test_a_language_model_loses_nothing_its_panels_do_not_overlap_and_its_chips_are_whole(
     driver: Driver, width: int, height: int, scale: float, theme: str
 ) -> None:
@@ -168,7 +146,7 @@ def test_a_language_model_loses_nothing_its_panels_do_not_overlap_and_its_chips_
     assert losses(driver.program.window) == []
     evolution = shown["evolution"]
     for chip in evolution.chips.buttons:
-        assert chip.width() >= chip.sizeHint().width() and box(evolution).contains(box(chip)), chip.text()
+        assert chip.width() >= chip.sizeHint().width() and box_of(evolution).contains(box_of(chip)), chip.text()
     assert evolution.area.verticalScrollBar().maximum() == 0, "every prompt is in sight"
 
 
@@ -176,7 +154,7 @@ def test_a_language_model_loses_nothing_its_panels_do_not_overlap_and_its_chips_
 @pytest.mark.parametrize(("width", "height"), [(1280, 680), (1366, 768)])
 def test_a_race_takes_the_centre_and_names_every_line_beside_its_kind(driver: Driver, width: int, height: int) -> None:
     driver.run(1)
-    arranged(driver, width, height, 1.0, "light")
+    arranged(driver, width, height)
     driver.program.actions["race"].trigger()
     race = panel(driver, "comparison")
     driver.qtbot.waitUntil(lambda: race.controller.results is not None and not race.busy, timeout=60_000)

@@ -5,29 +5,34 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu
 
 from app.training.controller import State
 from app.window.run_list import DESCRIPTION
 from tests.app.conftest import Driver
+from tests.app.stories.hands import type_into
 
 pytestmark = pytest.mark.one_window
 
 
-def test_run_and_pause_have_one_width(driver: Driver) -> None:
+def test_run_and_pause_have_one_width_and_the_button_shows_what_it_does(driver: Driver) -> None:
     transport = driver.program.transport
-    driver.settle()
+
+    def picture() -> QImage:
+        driver.settle()
+        return transport.run.icon().pixmap(32).toImage()
+
+    play = picture()
     resting = (transport.actions(), transport.run.width(), transport.speed.x(), transport.length.x())
     assert transport.run.text() == "Run"
     driver.program.player.set_speed(1.0)
     driver.program.player.run()
     driver.qtbot.waitUntil(lambda: driver.program.controller.state is State.RUNNING)
-    driver.settle()
-    assert transport.run.text() == "Pause"
+    assert picture() != play and transport.run.text() == "Pause"
     assert (transport.actions(), transport.run.width(), transport.speed.x(), transport.length.x()) == resting
     driver.program.player.pause()
     driver.rest()
+    assert picture() == play
 
 
 @pytest.mark.own_window
@@ -44,22 +49,6 @@ def test_the_list_says_what_each_run_is(driver: Driver) -> None:
     assert runs.itemData(1, Qt.ItemDataRole.AccessibleTextRole).startswith("Run 2. bandit")
 
 
-def test_the_run_button_shows_what_it_does(driver: Driver) -> None:
-    def picture() -> QImage:
-        driver.settle()
-        return driver.program.transport.run.icon().pixmap(32).toImage()
-
-    play = picture()
-    driver.program.player.set_speed(1.0)
-    driver.program.player.run()
-    driver.qtbot.waitUntil(lambda: driver.program.controller.state is State.RUNNING)
-    pause = picture()
-    driver.program.player.pause()
-    driver.rest()
-    assert pause != play
-    assert picture() == play
-
-
 def test_seeds_are_chosen_beside_run(driver: Driver) -> None:
     """Each run with updates stays in the list with its seed. A run without any is replaced by the next."""
     driver.run(2)
@@ -70,17 +59,11 @@ def test_seeds_are_chosen_beside_run(driver: Driver) -> None:
     driver.run(1)
     driver.program.actions["new_seed"].trigger()
     driver.settle()
-    transport.seed.setFocus()
-    transport.seed.selectAll()
-    QTest.keyClicks(transport.seed, "41")
-    QTest.keyClick(transport.seed, Qt.Key.Key_Return)
+    type_into(transport.seed, "41")
     driver.settle()
     assert [run.origin.settings.seed for run in workspace.runs] == [7, 8, 41]
     assert transport.seed.text() == "41" and not transport.seed.hasFocus()
-    transport.seed.setFocus()
-    transport.seed.selectAll()
-    QTest.keyClicks(transport.seed, "many")
-    QTest.keyClick(transport.seed, Qt.Key.Key_Return)
+    type_into(transport.seed, "many")
     driver.settle()
     assert (transport.seed.text(), len(workspace.runs)) == ("41", 3)
 
@@ -96,12 +79,6 @@ def test_the_seed_stands_in_one_place_and_can_be_locked_there(driver: Driver) ->
     assert editing.locked == {"seed"}
     driver.settle()
     assert not seed.isEnabled()
-
-
-def test_a_locked_seed_cannot_be_changed(driver: Driver) -> None:
-    driver.program.workspace.editing.restrict(["seed"], [])
-    driver.settle()
-    assert not driver.program.transport.seed.isEnabled()
     assert driver.program.actions["new_seed"].why == "The seed is locked for this session."
 
 

@@ -67,6 +67,12 @@ class Desk:
         self.player.run_n(updates)
         self.rest()
 
+    def go(self, head: int) -> None:
+        """Run without a limit, and wait until update ``head`` is reached."""
+        self.player.set_length(None)
+        self.player.run()
+        self.until(head)
+
     def until(self, head: int) -> None:
         """Wait until the run in training has reached update ``head``."""
         trains = self.workspace.training

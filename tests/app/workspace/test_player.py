@@ -125,9 +125,7 @@ def test_any_press_ends_a_replay(desk: Desk, press: str) -> None:
 
 
 def test_stepping_back_pauses_what_is_computed_and_end_follows_again(desk: Desk) -> None:
-    desk.player.set_length(None)
-    desk.player.run()
-    desk.until(5)
+    desk.go(5)
     desk.player.step_back()
     desk.rest()
     assert not desk.workspace.following
@@ -136,9 +134,7 @@ def test_stepping_back_pauses_what_is_computed_and_end_follows_again(desk: Desk)
 
 
 def test_the_cursor_stays_where_it_is_put_while_the_run_goes_on(desk: Desk) -> None:
-    desk.player.set_length(None)
-    desk.player.run()
-    desk.until(5)
+    desk.go(5)
     desk.workspace.move_to(3)
     desk.until(desk.shown.head + 10)
     assert desk.here == 3
@@ -300,9 +296,7 @@ def _one_trains_another_is_shown(desk: Desk) -> None:
     desk.run(4)
     first = desk.shown
     desk.run_manager.new_run(Settings(seed=8))
-    desk.player.set_length(None)
-    desk.player.run()
-    desk.until(3)
+    desk.go(3)
     desk.run_manager.show(first)
 
 

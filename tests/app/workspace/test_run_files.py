@@ -12,6 +12,7 @@ from grpo_core.config import BanditTask, Objective, Optimizer, Settings
 from grpo_core.errors import RunFileError
 from grpo_core.runs.database import VERSION
 from grpo_core.runs.run_file import RunWriter
+from tests.app.runs import a_run
 from tests.app.workspace.conftest import Desk, on_disk, same_numbers
 
 
@@ -23,17 +24,8 @@ def test_opening_what_is_open_shows_it(desk: Desk) -> None:
     assert len(desk.workspace.runs) == 2
 
 
-def written(path: Path, updates: int) -> Path:
-    from grpo_core.learners import learner
-
-    with RunWriter.create(path, Settings()) as writer:
-        for step, _ in zip(learner(Settings()), range(updates), strict=False):
-            writer.append(step)
-    return path
-
-
 def test_a_run_that_another_window_writes_can_be_looked_at_only_and_read_again(desk: Desk, tmp_path: Path) -> None:
-    path = written(tmp_path / "theirs.grpo", 3)
+    path = a_run(tmp_path / "theirs.grpo")
     writer = RunWriter.open(path)
     run = desk.run_manager.open(path)
     assert "another window" in desk.said[-1]
@@ -67,7 +59,7 @@ def test_a_run_that_another_window_went_on_with_is_read_again_when_it_is_opened(
 
 
 def test_a_file_of_a_newer_version_can_be_looked_at_only(desk: Desk, tmp_path: Path) -> None:
-    path = written(tmp_path / "newer.grpo", 3)
+    path = a_run(tmp_path / "newer.grpo")
     connection = sqlite3.connect(path)
     connection.execute(f"PRAGMA user_version={VERSION + 1}")
     connection.close()
@@ -97,9 +89,7 @@ def test_a_copy_is_never_saved_over_the_run_itself(desk: Desk) -> None:
 
 
 def test_a_copy_taken_while_the_run_goes_on_is_whole(desk: Desk, tmp_path: Path) -> None:
-    desk.player.set_length(None)
-    desk.player.run()
-    desk.until(10)
+    desk.go(10)
     seen = desk.shown.head
     desk.run_manager.save_as(desk.shown, tmp_path / "copy.grpo")
     copy = desk.run_manager.open(tmp_path / "copy.grpo")
@@ -151,7 +141,7 @@ def test_after_numbers_that_are_not_finite_a_branch_goes_on_from_an_earlier_upda
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is read-only for root")
 def test_a_file_without_leave_to_write_can_be_looked_at_only(desk: Desk, tmp_path: Path) -> None:
-    path = written(tmp_path / "mine.grpo", 3)
+    path = a_run(tmp_path / "mine.grpo")
     path.chmod(0o444)
     run = desk.run_manager.open(path)
     assert "read-only" in run.read_only

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -16,39 +17,17 @@ from grpo_core.config import Settings, language_settings
 from grpo_core.errors import Cancelled, RunFileError
 from grpo_core.learners import learner, origin
 from grpo_core.record import Step
-from grpo_core.runs.run_file import RunWriter
-from grpo_core.trainers.conversion import convert
-from grpo_core.trainers.importers import open_source
-from tests.core.trainers.sources import DATA
+from tests.app.runs import a_run
 
 
 @pytest.fixture(scope="module")
 def steps() -> list[Step]:
-    return [step for step, _ in zip(learner(Settings()), range(KEPT_STEPS + 6), strict=False)]
+    return list(islice(learner(Settings()), KEPT_STEPS + 6))
 
 
 @pytest.fixture
 def file(steps: list[Step], tmp_path: Path) -> Path:
-    path = tmp_path / "run.grpo"
-    with RunWriter.create(path, Settings(), title="Kept") as writer:
-        for step in steps:
-            writer.append(step)
-    return path
-
-
-def test_a_file_opens_with_its_scalars_settings_and_title(file: Path, steps: list[Step]) -> None:
-    run = RunHandle.open(file)
-    assert (run.title, run.head, run.note, run.read_only) == ("Kept", len(steps), "", "")
-    assert run.changes == [(1, Settings())]
-    told = [metrics.metrics(step)["kl"] for step in steps]
-    assert np.array_equal(run.series["kl"].values, told)
-    run.close_file()
-
-
-def test_an_imported_run_is_not_taken_for_one_of_this_program(tmp_path: Path) -> None:
-    convert(open_source(DATA / "verl"), path := tmp_path / "run.grpo")
-    with pytest.raises(RunFileError, match=r"run\.grpo contains a run of another trainer"):
-        RunHandle.open(path)
+    return a_run(tmp_path / "run.grpo", len(steps), "Kept")
 
 
 class Asked(Poll):
@@ -67,18 +46,28 @@ class Asked(Poll):
             self.told.append(fraction)
 
 
-def test_every_series_is_read_and_progress_told(file: Path, steps: list[Step]) -> None:
-    asked = Asked(99)
-    run = RunHandle.open(file, asked)
-    for name in metrics.METRICS:
-        known = [metrics.metrics(step)[name] for step in steps]
-        assert np.array_equal(run.series[name].values, known, equal_nan=True), name
-    assert asked.told == sorted(asked.told) and asked.told[0] == 0 and asked.told[-1] < 1
-    run.extend({name: np.array([0.5]) for name in metrics.METRICS}, run.head + 1)
-    assert [series.last for series in run.series.values()] == [0.5] * len(metrics.METRICS)
+def test_a_file_opens_with_its_scalars_settings_and_title_says_how_far_it_is_and_can_be_given_up(
+    file: Path, steps: list[Step]
+) -> None:
+    run = RunHandle.open(file, asked := Asked(99))
+    assert asked.told == sorted(asked.told) and asked.told[0] == 0 and 0.9 < asked.told[-1] < 1
+    assert (run.title, run.head, run.note, run.read_only) == ("Kept", len(steps), "", "")
+    assert run.changes == [(1, Settings())]
+    told = [metrics.metrics(step)["kl"] for step in steps]
+    assert np.array_equal(run.series["kl"].values, told)
     run.close_file()
     with pytest.raises(Cancelled):
         RunHandle.open(file, Asked(3))
+
+
+def test_every_series_is_read(file: Path, steps: list[Step]) -> None:
+    run = RunHandle.open(file)
+    for name in metrics.METRICS:
+        known = [metrics.metrics(step)[name] for step in steps]
+        assert np.array_equal(run.series[name].values, known, equal_nan=True), name
+    run.extend({name: np.array([0.5]) for name in metrics.METRICS}, run.head + 1)
+    assert [series.last for series in run.series.values()] == [0.5] * len(metrics.METRICS)
+    run.close_file()
 
 
 def test_few_steps_stay_in_memory_and_every_step_can_be_read(file: Path, steps: list[Step]) -> None:

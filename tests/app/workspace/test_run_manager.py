@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from app.training.controller import State
+from app.workspace.run_handle import RunHandle
 from grpo_core.config import Settings
 from grpo_core.errors import GrpoError
 from tests.app.workspace.conftest import Desk, on_disk, same_numbers
@@ -45,9 +48,7 @@ def test_a_branch_has_a_file_only_from_its_first_update_on(desk: Desk) -> None:
 
 
 def test_a_branch_goes_on_while_its_parent_trains(desk: Desk) -> None:
-    desk.player.set_length(None)
-    desk.player.run()
-    desk.until(20)
+    desk.go(20)
     parent = desk.shown
     child = desk.run_manager.branch(10)
     desk.player.set_length(200)
@@ -94,15 +95,22 @@ def test_the_knobs_turned_for_a_branch_are_its_own(desk: Desk) -> None:
     assert beta(desk) == 0.04
 
 
-def test_a_reopened_branch_shows_its_parents_updates_and_can_be_branched_there(desk: Desk) -> None:
+def closed_branch(desk: Desk) -> tuple[RunHandle, Path]:
+    """Branch a run of six updates after the fourth for two more, and close the branch. Return the run and the branch's
+    file.
+    """
     desk.run(6)
     first = desk.shown
     child = desk.run_manager.branch(4)
     desk.run(2)
-    path = child.path
     desk.run_manager.new_run(Settings(seed=1))
     desk.run(1)  # another run trains, so the files of the first two are closed
     desk.run_manager.close_run(child)
+    return first, child.path
+
+
+def test_a_reopened_branch_shows_its_parents_updates_and_can_be_branched_there(desk: Desk) -> None:
+    first, path = closed_branch(desk)
     reopened = desk.run_manager.open(path)
     assert same_numbers(reopened, first, range(1, 7))
     grandchild = desk.run_manager.branch(2)
@@ -111,14 +119,7 @@ def test_a_reopened_branch_shows_its_parents_updates_and_can_be_branched_there(d
 
 
 def test_without_its_parent_a_branch_keeps_its_curves_and_says_what_is_missing(desk: Desk) -> None:
-    desk.run(6)
-    first = desk.shown
-    child = desk.run_manager.branch(4)
-    desk.run(2)
-    path = child.path
-    desk.run_manager.new_run(Settings(seed=1))
-    desk.run(1)
-    desk.run_manager.close_run(child)
+    first, path = closed_branch(desk)
     desk.run_manager.close_run(first)
     first.path.unlink()
     reopened = desk.run_manager.open(path)
@@ -137,15 +138,14 @@ def test_without_its_parent_a_branch_keeps_its_curves_and_says_what_is_missing(d
 # -- switching ---------------------------------------------------------------------------------------------------------
 
 
-def test_showing_another_run_leaves_the_first_one_training(desk: Desk) -> None:
-    desk.player.set_length(None)
-    desk.player.run()
-    desk.until(5)
+def test_showing_another_run_leaves_the_first_one_training_and_its_knobs_alone(desk: Desk) -> None:
+    desk.go(5)
     first = desk.shown
     desk.run_manager.new_run(Settings())
     assert desk.shown.head == 0
-    head = first.head
-    desk.until(head + 10)
+    turn(desk, 0.9)
+    desk.until(first.head + 10)
+    assert len(first.changes) == 1
     desk.run_manager.show(first)
     desk.player.pause()
     desk.rest()
@@ -168,18 +168,6 @@ def test_a_knob_that_was_turned_waits_while_another_run_is_shown(desk: Desk) -> 
     assert first.changes[-1][0] == 3
 
 
-def test_a_knob_turned_while_another_run_trains_does_not_reach_it(desk: Desk) -> None:
-    desk.player.set_length(None)
-    desk.player.run()
-    desk.until(5)
-    first = desk.shown
-    desk.run_manager.new_run(Settings())
-    turn(desk, 0.9)
-    head = first.head
-    desk.until(head + 10)
-    assert len(first.changes) == 1
-
-
 def test_every_run_has_a_number_of_its_own(desk: Desk) -> None:
     desk.run(1)
     path = desk.shown.path
@@ -192,9 +180,7 @@ def test_every_run_has_a_number_of_its_own(desk: Desk) -> None:
 
 
 def test_closing_the_last_run_leaves_a_fresh_one_and_its_file(desk: Desk) -> None:
-    desk.player.set_length(None)
-    desk.player.run()
-    desk.until(5)
+    desk.go(5)
     old = desk.shown
     desk.run_manager.close_run(old)
     desk.qtbot.waitUntil(lambda: desk.controller.state is State.IDLE)
@@ -205,9 +191,7 @@ def test_closing_the_last_run_leaves_a_fresh_one_and_its_file(desk: Desk) -> Non
 
 
 def test_a_run_that_was_closed_while_it_trained_can_be_opened_at_once(desk: Desk) -> None:
-    desk.player.set_length(None)
-    desk.player.run()
-    desk.until(20)
+    desk.go(20)
     path = desk.shown.path
     desk.run_manager.close_run(desk.shown)
     again = desk.run_manager.open(path)

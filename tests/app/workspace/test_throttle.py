@@ -9,7 +9,6 @@ from PySide6.QtCore import QCoreApplication
 from app.clock import ManualClock
 from app.workspace.frame import FrameTimer
 from app.workspace.training import INTERVAL, Throttle
-from app.workspace.view import View
 from tests.app.workspace.conftest import Desk
 
 
@@ -45,15 +44,10 @@ def test_updates_that_come_more_slowly_are_shown_when_they_come(clock: ManualClo
         assert not throttle.ready
 
 
-def turned(desk: Desk) -> tuple[View, View]:
-    """Return the view before and after a slider is moved."""
+def test_a_slider_changes_what_shows_the_next_settings_and_nothing_else(desk: Desk) -> None:
     before = desk.workspace.view
     desk.workspace.editing.edit({"objective.beta": 0.5}, "Hold it")
-    return before, desk.workspace.view
-
-
-def test_a_slider_changes_what_shows_the_next_settings_and_nothing_else(desk: Desk) -> None:
-    before, after = turned(desk)
+    after = desk.workspace.view
     assert before.stamp() != after.stamp()
     assert before.stamp(planned=False) == after.stamp(planned=False)
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QObject, Slot
-from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.training import host
@@ -19,45 +17,25 @@ from app.workspace.run_manager import RunManager
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled
 from grpo_core.host.process import serve
-from grpo_core.learners import Earlier, Learner, learner
+from grpo_core.learners import Learner
 from grpo_core.record import Step
+from tests.app.training.scripted import scripted
 from tests.app.workspace.conftest import Desk, on_disk
 
 ENTERED = threading.Event()
 """Set when a late learner is in the middle of an update."""
 
 
-class Late:
-    """A learner that is always past the last point at which it checks for cancellation."""
-
-    def __init__(self, real: Learner, poll: Callable[[], None]) -> None:
-        self._real, self._poll = real, poll
-        self.note = ""
-
-    @property
-    def settings(self) -> Settings:
-        return self._real.settings
-
-    @settings.setter
-    def settings(self, settings: Settings) -> None:
-        self._real.settings = settings
-
-    def __iter__(self) -> Late:
-        return self
-
-    def __next__(self) -> Step:
+def late(real: Learner, poll: Callable[[], None]) -> Step:
+    """Make an update that is past the last point at which it checks for cancellation, in a run with seed 1."""
+    if real.settings.seed == 1:
         ENTERED.set()
         never = threading.Event()
         with suppress(Cancelled):
             while True:
-                self._poll()
+                poll()
                 never.wait(0.001)
-        return next(self._real)
-
-
-def late(settings: Settings, *, resume: Step | None, earlier: Earlier, poll: Callable[[], None]) -> Learner:
-    made = learner(settings, resume=resume, earlier=earlier)
-    return Late(made, poll) if settings.seed == 1 else made
+    return next(real)
 
 
 def begin_update(desk: Desk) -> None:
@@ -68,12 +46,10 @@ def begin_update(desk: Desk) -> None:
 
 
 @pytest.fixture
-def hasty(qtbot: QtBot, qapp: QApplication, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+def hasty(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
     """A desk whose runs with seed 1 finish the update during which they are left."""
-    monkeypatch.setattr(host, "learner", late)
-    made = Desk(qtbot, tmp_path / "runs")
-    yield made
-    made.leave()
+    monkeypatch.setattr(host, "learner", scripted(late))
+    return desk
 
 
 class Noted(Controller):
