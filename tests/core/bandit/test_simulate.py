@@ -153,13 +153,6 @@ def test_the_policy_that_samples_is_as_old_as_the_staleness_says(landscape: str)
     assert len(run[-1].state.history) == 3
 
 
-def test_equal_seeds_share_their_random_numbers() -> None:
-    done = after(Settings(), [3, 3, 4], 1)
-    tokens = done.batch.completions.tokens
-    np.testing.assert_array_equal(tokens[0], tokens[1])
-    assert (tokens[0] != tokens[2]).any()
-
-
 def test_by_default_every_seed_climbs_onto_action_7() -> None:
     done = after(Settings(), list(range(30)), 200)
     prob = np.exp(policy.log_probs(done.state.logits, 1.0))[:, 0]
