@@ -34,8 +34,8 @@ def random_step(
     """
     rng = np.random.default_rng([seed, number])
     batch = prompts * group_size
-    dist_logp = _log_softmax(rng.normal(size=(passes + 1, contexts, actions)))
-    ref_dist_logp = _log_softmax(rng.normal(size=(contexts, actions)))
+    dist_logp = log_softmax(rng.normal(size=(passes + 1, contexts, actions)))
+    ref_dist_logp = log_softmax(rng.normal(size=(contexts, actions)))
     length = rng.integers(1, tokens + 1, size=batch)
     mask = np.arange(tokens) < length[:, None]
     context = rng.integers(0, contexts, size=(batch, tokens))
@@ -113,7 +113,8 @@ def _same_bits(a: object, b: object) -> bool:
     return x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
 
 
-def _log_softmax(x: np.ndarray) -> np.ndarray:
+def log_softmax(x: np.ndarray) -> np.ndarray:
+    """Return the logarithm of the softmax over the last axis."""
     return np.asarray(x - np.log(np.exp(x).sum(axis=-1, keepdims=True)))
 
 

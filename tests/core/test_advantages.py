@@ -38,33 +38,12 @@ def test_the_epsilon_is_added_to_the_standard_deviation() -> None:
     assert value == pytest.approx(0.875 / (math.sqrt(0.125) + 0.1))
 
 
-@pytest.mark.parametrize("gap", [1e-6, 1.0, 1e6])
-def test_a_pair_gets_the_same_advantages_whatever_the_gap(gap: float) -> None:
-    assert found([[gap, 0.0]])[0].tolist() == pytest.approx([1 / math.sqrt(2), -1 / math.sqrt(2)])
-
-
-def test_the_largest_advantage_depends_on_the_group_size_alone() -> None:
-    for size in (2, 5, 16):
-        rewards = np.zeros((1, size))
-        rewards[0, 0] = 123.0
-        assert found(rewards).max() == pytest.approx((size - 1) / math.sqrt(size))
-        assert found(rewards, std="population").max() == pytest.approx(math.sqrt(size - 1))
-
-
-def test_leave_one_out_is_the_centred_reward_times_g_over_g_minus_one() -> None:
-    rewards = [[3.0, 1.0, 2.0, 6.0]]  # mean 3; 3 − (1 + 2 + 6) / 3 = 0, 1 − 11/3, 2 − 10/3, 6 − 2
-    assert found(rewards, baseline="leave_one_out", std="none")[0].tolist() == pytest.approx([0, -8 / 3, -4 / 3, 4])
-    centred = found(rewards, std="none")
-    np.testing.assert_allclose(found(rewards, baseline="leave_one_out", std="none"), centred * 4 / 3, atol=1e-15)
-
-
-def test_the_batch_mean_is_one_baseline_for_all_prompts() -> None:
-    # (1 + 0 + 5 + 4) / 4 = 2.5
-    assert found([[1, 0], [5, 4]], baseline="batch_mean", std="none").tolist() == [[-1.5, -2.5], [2.5, 1.5]]
-
-
-def test_without_a_baseline_the_reward_is_the_advantage() -> None:
-    assert found([[1, 0], [5, 4]], baseline="none", std="none").tolist() == [[1, 0], [5, 4]]
+@pytest.mark.parametrize("gap", [1e-9, 1.0, 1e6])
+@pytest.mark.parametrize("size", [2, 5, 16])
+def test_the_largest_advantage_depends_on_the_group_size_alone(size: int, gap: float) -> None:
+    rewards = [[gap] + [0.0] * (size - 1)]
+    assert found(rewards).max() == pytest.approx((size - 1) / math.sqrt(size))
+    assert found(rewards, std="population").max() == pytest.approx(math.sqrt(size - 1))
 
 
 def test_the_batch_std_is_that_of_the_raw_rewards() -> None:
@@ -129,14 +108,6 @@ def test_a_batch_counts_only_scored_rewards() -> None:
 def test_fewer_than_two_scored_rewards_carry_no_signal() -> None:
     for baseline in ("group_mean", "leave_one_out"):
         assert (found([[np.nan, 3.0, np.nan], [np.nan] * 3], baseline=baseline) == 0).all()
-
-
-def test_the_kl_is_subtracted_from_the_reward_before_everything_else() -> None:
-    # 1 − 0.05 · 2 = 0.9 and 0 − 0.05 · 4 = −0.2: leave-one-out ±1.1
-    objective = Objective(baseline="leave_one_out", std="none", beta=0.05, kl="k1", kl_in="reward")
-    value = advantages(objective, np.array([[1.0, 0.0]]), kl=np.array([[2.0, 4.0]]))
-    assert value[0].tolist() == pytest.approx([1.1, -1.1])
-    assert found([[1.0, 0.0]], std="none").tolist() == [[0.5, -0.5]]
 
 
 def test_a_kl_in_the_loss_leaves_the_rewards_alone() -> None:

@@ -13,7 +13,7 @@ from grpo_core.explain import KINDS, Node, Quantity, explain
 from grpo_core.objective import gradient
 from grpo_core.record import Step
 from grpo_core.teaching.lessons.experiments.family import FAMILY
-from tests.core.steps import asked, random_step
+from tests.core.steps import asked, log_softmax, random_step
 from tests.core.test_explain import with_ratio
 
 
@@ -43,10 +43,6 @@ REF0, REF1 = RNG.normal(size=SIZE), RNG.normal(size=(SIZE, SIZE))
 
 def sampled(**changes: object) -> Objective:
     return Objective(**({"baseline": "none", "std": "none", "beta": 0.0} | changes))  # type: ignore[arg-type]
-
-
-def log_softmax(z: np.ndarray) -> np.ndarray:
-    return np.asarray(z - np.log(np.exp(z).sum(-1, keepdims=True)))
 
 
 def expected_gradient(kind: str, level: str, tokens: int) -> np.ndarray:

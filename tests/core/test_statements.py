@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from grpo_core import recompute
-from grpo_core.advantages import advantages, gae
+from grpo_core.advantages import gae
 from grpo_core.config import PRESETS, Objective, Settings, about
 from grpo_core.config.presets import presets_of
 from grpo_core.experiments.ensemble import ensembles
@@ -88,15 +88,9 @@ def test_more_samples_buy_most_live_groups_near_one_half_and_near_0_and_1_it_tak
     assert "Near p = 0 or 1 it takes many." in said and "the more so the nearer" not in said
 
 
-def test_no_advantage_of_a_divided_group_is_in_the_thousands() -> None:
-    """The maximum is (G − 1) / √G, reached by a group in which one reward differs, however small its std is."""
-    for size in (2, 4, 8, 64):
-        for spread in (1.0, 1e-3, 1e-9):
-            rewards = np.array([[spread] + [0.0] * (size - 1)])
-            found = np.abs(advantages(Objective(std_epsilon=0.0), rewards)).max()
-            assert found == pytest.approx((size - 1) / math.sqrt(size), rel=1e-6)
+def test_no_advantage_of_a_divided_group_is_said_to_be_in_the_thousands() -> None:
     symptoms = (Path(__file__).parents[2] / "docs" / "symptoms.md").read_text("utf-8")
-    assert "2.47 at G = 8" in symptoms and "a standard deviation of nearly 0" not in symptoms
+    assert f"{7 / math.sqrt(8):.2f} at G = 8" in symptoms and "a standard deviation of nearly 0" not in symptoms
 
 
 def test_in_the_reward_it_is_k1_that_enters_whatever_is_set_and_that_is_said() -> None:

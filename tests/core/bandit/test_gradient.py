@@ -11,9 +11,9 @@ from grpo_core import kl, recompute
 from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.gradient import logit_gradient
 from grpo_core.config import Settings
-from grpo_core.learners import learner
 from grpo_core.objective import evaluate
 from grpo_core.record import Step
+from grpo_core.testing.updates import trained
 
 TASKS: dict[str, dict[str, Any]] = {
     "one token": {"task.levels": (0.0, 0.5)},
@@ -48,8 +48,7 @@ def a_step(**changes: Any) -> Step:
         "learner.temperature": 1.7,
         "optimizer.learning_rate": 0.4,
     }
-    run = learner(Settings().replace(base | changes))
-    return [next(run) for _ in range(3)][-1]
+    return trained(Settings().replace(base | changes), 3)
 
 
 def loss_of(step: Step, passed: int, logits: np.ndarray) -> float:
