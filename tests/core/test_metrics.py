@@ -40,22 +40,8 @@ def test_what_the_record_lacks_is_nan() -> None:
     assert missing == {"kl", "entropy", "max_prob", "best_action", "grad_norm"}
 
 
-def test_the_numbers_are_those_of_the_recomputation() -> None:
-    step = random_step(prompts=2, group_size=4, tokens=3, contexts=2)
-    found = metrics(step)
-    assert found["reward_mean"] == pytest.approx(step.rewards.mean())
-    assert found["reward_std"] == pytest.approx((step.rewards[:4].std(ddof=1) + step.rewards[4:].std(ddof=1)) / 2)
-    assert found["loss"] == recompute.terms(step, 0).loss
-    assert found["clip_fraction"] == pytest.approx(recompute.terms(step, 3).clipped.sum() / step.mask.sum())
-    assert found["length"] == pytest.approx(step.mask.sum() / 8)
-    divergence = recompute.exact_kl(step, 4)
-    assert divergence is not None
-    assert found["kl"] == pytest.approx(divergence[step.mask].mean())
-    assert found["grad_norm"] == step.measurements["grad_norm"]
-
-
 @pytest.mark.parametrize("passes", [1, 4])
-def test_what_the_series_share_is_what_each_would_have_computed_alone(passes: int) -> None:
+def test_the_numbers_are_those_of_the_recomputation(passes: int) -> None:
     for number in range(1, 20):
         step = random_step(number, prompts=3, group_size=5, tokens=3, contexts=2, passes=passes)
         found, table = metrics(step), recompute.grouped(step, step.rewards)
@@ -63,6 +49,12 @@ def test_what_the_series_share_is_what_each_would_have_computed_alone(passes: in
         assert found["clip_fraction"] == float(recompute.terms(step, passes - 1).clipped.sum()) / int(step.mask.sum())
         assert found["dead_groups"] == float(recompute.dead_groups(step).mean())
         assert found["reward_std"] == float(np.nanstd(table, axis=-1, ddof=1).mean())
+        assert found["reward_mean"] == pytest.approx(step.rewards.mean())
+        assert found["length"] == pytest.approx(step.mask.sum() / 15)
+        divergence = recompute.exact_kl(step, passes)
+        assert divergence is not None
+        assert found["kl"] == pytest.approx(divergence[step.mask].mean())
+        assert found["grad_norm"] == step.measurements["grad_norm"]
 
 
 def test_tokens_that_the_last_pass_did_not_use_are_not_in_its_clipped_share() -> None:

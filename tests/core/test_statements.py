@@ -18,7 +18,6 @@ from grpo_core.config.presets import presets_of
 from grpo_core.experiments.ensemble import ensembles
 from grpo_core.explain import Numbers, Quantity, explain
 from grpo_core.learners import learner
-from grpo_core.metrics import metrics
 from grpo_core.objective import evaluate, gradient
 from grpo_core.reasons import reasons
 from grpo_core.record import Step
@@ -138,14 +137,6 @@ def test_the_running_mean_is_the_whole_baseline_for_one_token_and_gae_for_severa
 @pytest.mark.parametrize("missing", ["overlong filtering", "sixteen mini-batches", "at most ten times", "punishment"])
 def test_what_of_dapo_is_not_here_is_said(missing: str) -> None:
     assert missing in PRESETS["DAPO"].not_covered
-
-
-def test_dead_groups_are_drawn_again_ten_times_at_most() -> None:
-    settings = Settings().replace(
-        {"task.landscape": "custom", "task.actions": 3, "task.custom": (1.0, 1.0, 1.0), "learner.resample_dead": True}
-    )
-    step = next(learner(settings))
-    assert step.measurements["resampled"] == 10 and metrics(step)["dead_groups"] == 1
 
 
 # -- who a formula is from ---------------------------------------------------------------------------------------------

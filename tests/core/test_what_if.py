@@ -61,20 +61,15 @@ def row(w: Any, name: str, passed: int = 0) -> Any:
 # -- by hand -----------------------------------------------------------------------------------------------------------
 
 
-def test_dr_grpo_does_not_divide_by_the_standard_deviation() -> None:
+def test_dr_grpo_divides_by_the_longest_completion_of_the_task_and_not_by_the_standard_deviation() -> None:
     w = what_if(two_of_three(), "Dr. GRPO")
     std = math.sqrt(0.5)  # of the rewards 1 and 0, with n − 1
     np.testing.assert_allclose(w.ran.advantage, np.array([0.5, -0.5]) / (std + 1e-4))
     np.testing.assert_allclose(w.other.advantage, [0.5, -0.5])
     assert "The signs of the advantages are the same; their sizes differ." in unchanged(w, 0)
-
-
-def test_dr_grpo_weighs_every_token_by_the_longest_completion_of_the_task() -> None:
-    w = what_if(two_of_three(), "Dr. GRPO")
     longest = w.ran.step.settings.trained.longest
     np.testing.assert_allclose(w.other.terms(0).weight[w.ran.step.mask], 1 / (2 * longest))
-    assert row(w, "share").ran == pytest.approx(1 / 2)
-    assert row(w, "share").other == pytest.approx(3 / 5)
+    assert (row(w, "share").ran, row(w, "share").other) == pytest.approx((1 / 2, 3 / 5))
 
 
 def test_dapo_weighs_every_token_by_the_tokens_of_the_batch() -> None:
