@@ -88,6 +88,7 @@ LARGE_GROUPS: dict[str, dict[str, Any]] = {
     },
     "critic": {"learner.critic": True, "objective.baseline": "given", "objective.std": "none"},
     "an older sampler": {"learner.staleness": 2, "objective.importance_cap": 1.5},
+    "temperature": {"learner.temperature": 0.7},
     "a policy that is no longer finite": {"optimizer.learning_rate": 1000.0, "objective.beta": 1000.0},
 }
 """Settings with which each action is sampled several times."""
