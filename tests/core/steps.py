@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from grpo_core.bandit.gradient import logit_gradient
 from grpo_core.config import Objective, Settings
 from grpo_core.recompute import under
 from grpo_core.record import Origin, Step
@@ -127,10 +126,3 @@ def rebuild_series(path: Path) -> None:
 def asked(step: Step, objective: Objective) -> Step:
     """Return the same update under another objective."""
     return under(step, step.settings.replace({"objective": objective}))
-
-
-def updated_logits(step: Step, passed: int) -> np.ndarray:
-    """Return the logits after a plain gradient step of pass ``passed``, (C, A), up to a constant in each row."""
-    before, optimizer = step.distribution(passed), step.settings.optimizer
-    assert before is not None and optimizer.kind == "sgd"
-    return step.settings.learner.temperature * before - optimizer.learning_rate * logit_gradient(step, passed)

@@ -318,13 +318,6 @@ def test_reinforce_with_equal_rewards_is_not_said_to_learn_nothing(paid: float) 
     assert "no spread to learn from" not in found["reward_std"].sentence
 
 
-def test_another_objective_has_its_own_reasons() -> None:
-    step = trained_with(2)
-    assert said(step, "kl") == ""
-    assert said(asked(step, Objective(beta=0.0)), "kl") == "β is 0"
-    assert said(asked(step, Objective(surrogate="log_prob")), "clip_fraction") == "no clip in this loss"
-
-
 @pytest.mark.parametrize("precise", [True, False])
 def test_the_default_run_has_the_chips_of_its_first_update_in_single_precision_too(precise: bool) -> None:
     step = trained_with(1)

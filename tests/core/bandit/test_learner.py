@@ -15,7 +15,7 @@ from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, SettingsError
 from grpo_core.learners import learner, origin
 from grpo_core.metrics import METRICS, metrics
 from grpo_core.record import ARRAYS, Step
-from tests.core.steps import same, updated_logits
+from tests.core.steps import same
 
 EVERYTHING: dict[str, Any] = {
     "task.landscape": "length",
@@ -242,18 +242,12 @@ def test_the_origin_is_the_run_before_its_first_update() -> None:
 
 @pytest.mark.parametrize("landscape", ["single_peak", "length", "chain"])
 @pytest.mark.parametrize("preset", PRESETS)
-def test_every_preset_trains_and_its_record_recomputes_what_it_did(preset: str, landscape: str) -> None:
+def test_every_preset_trains(preset: str, landscape: str) -> None:
     task = {"task.landscape": landscape, "task.max_length": 4, "task.actions": 6, "task.levels": (0.0, 1.0)}
     settings = PRESETS[preset].applied_to(Settings().replace(task))
     for step in steps(settings, 5):
         values = metrics(step)
         assert all(np.isfinite(v) for name, v in values.items() if not METRICS[name].language), values
-        for passed in range(step.passes):
-            now = log_probs(updated_logits(step, passed)[None], settings.learner.temperature)[0]
-            then = step.distribution(passed + 1)
-            assert then is not None
-            np.testing.assert_allclose(now, then, atol=1e-12)
-    assert step.dist_logp is not None
     assert np.abs(step.resume["logits"]).max() > 0.01
 
 
