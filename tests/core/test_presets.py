@@ -314,12 +314,7 @@ def test_changing_from_one_preset_to_any_other_leaves_nothing_behind() -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_what_differs_from_a_preset_is_what_choosing_it_would_change(name: str) -> None:
-    other = {
-        "objective.clip_high": 0.3,
-        "learner.critic": True,
-        "learner.mu": 3,
-        "task.landscape": "length",
-    }
+    other = {"objective.clip_high": 0.3, "learner.critic": True, "learner.mu": 3, "task.landscape": "length"}
     for settings in (Settings(), Settings().replace(other), PRESETS[name].applied_to(Settings())):
         chosen = PRESETS[name].applied_to(settings).differences(settings)
         chosen.pop("learner.mu", None)

@@ -10,14 +10,7 @@ import pytest
 from grpo_core.config import PRESETS, Settings, language_settings
 from grpo_core.errors import Cancelled, SettingsError
 from grpo_core.experiments.ensemble import Ensemble, band, ensembles
-from grpo_core.experiments.sweep import (
-    RIGHT_PULL,
-    exponential_tilt,
-    grid,
-    has_optimum,
-    resting_beta,
-    tilt_measures,
-)
+from grpo_core.experiments.sweep import RIGHT_PULL, exponential_tilt, grid, has_optimum, resting_beta, tilt_measures
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics
 from grpo_core.teaching.lessons.experiments.by_hand import expected_step
