@@ -20,7 +20,7 @@ from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__  # 
 TESTS = (
     "tests/core/bandit",
     "tests/core/test_objective.py",
-    "tests/core/test_objective_gradient.py",
+    "tests/core/test_surrogates.py",
     "tests/core/test_recompute.py",
     "tests/core/test_metrics.py",
     "tests/core/test_explain.py",

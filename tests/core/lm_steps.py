@@ -14,6 +14,7 @@ from grpo_core.lm.rewards import origin, parts, rewards
 from grpo_core.lm.vocabulary import STOP, VOCABULARY, encode, padded
 from grpo_core.record import Origin, Step
 from grpo_core.runs.run_file import RunWriter
+from tests.core.steps import log_softmax
 
 FORK = 0.6
 """Probability of the first token, which decides between the two ways to solve a problem. All others are nearly
@@ -73,8 +74,8 @@ def lm_step(
         ]
     )
     before = _distributions(rng, tokens, mask)
-    after = _log_softmax(before + rng.normal(scale=0.2, size=before.shape)).astype(np.float32)
-    reference = _log_softmax(before + rng.normal(scale=0.2, size=before.shape)).astype(np.float32)
+    after = log_softmax(before + rng.normal(scale=0.2, size=before.shape)).astype(np.float32)
+    reference = log_softmax(before + rng.normal(scale=0.2, size=before.shape)).astype(np.float32)
     context = np.zeros(tokens.shape, dtype=np.int32)
     context[mask] = np.arange(mask.sum())
     old, new, ref = (np.where(mask, dist[context, tokens], 0).astype(np.float32) for dist in (before, after, reference))
@@ -134,7 +135,3 @@ def _distributions(rng: np.random.Generator, tokens: np.ndarray, mask: np.ndarra
     others *= (1 - share) / others.sum(axis=-1, keepdims=True)
     others[np.arange(len(others)), tokens[mask]] = share[:, 0]
     return np.log(others).astype(np.float32)
-
-
-def _log_softmax(x: np.ndarray) -> np.ndarray:
-    return np.asarray(x - np.log(np.exp(x).sum(axis=-1, keepdims=True)))

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from grpo_core.bandit.gradient import logit_gradient
 from grpo_core.config import Objective, Settings
 from grpo_core.recompute import under
 from grpo_core.record import Origin, Step
@@ -34,8 +33,8 @@ def random_step(
     """
     rng = np.random.default_rng([seed, number])
     batch = prompts * group_size
-    dist_logp = _log_softmax(rng.normal(size=(passes + 1, contexts, actions)))
-    ref_dist_logp = _log_softmax(rng.normal(size=(contexts, actions)))
+    dist_logp = log_softmax(rng.normal(size=(passes + 1, contexts, actions)))
+    ref_dist_logp = log_softmax(rng.normal(size=(contexts, actions)))
     length = rng.integers(1, tokens + 1, size=batch)
     mask = np.arange(tokens) < length[:, None]
     context = rng.integers(0, contexts, size=(batch, tokens))
@@ -113,7 +112,8 @@ def _same_bits(a: object, b: object) -> bool:
     return x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
 
 
-def _log_softmax(x: np.ndarray) -> np.ndarray:
+def log_softmax(x: np.ndarray) -> np.ndarray:
+    """Return the logarithm of the softmax over the last axis."""
     return np.asarray(x - np.log(np.exp(x).sum(axis=-1, keepdims=True)))
 
 
@@ -126,10 +126,3 @@ def rebuild_series(path: Path) -> None:
 def asked(step: Step, objective: Objective) -> Step:
     """Return the same update under another objective."""
     return under(step, step.settings.replace({"objective": objective}))
-
-
-def updated_logits(step: Step, passed: int) -> np.ndarray:
-    """Return the logits after a plain gradient step of pass ``passed``, (C, A), up to a constant in each row."""
-    before, optimizer = step.distribution(passed), step.settings.optimizer
-    assert before is not None and optimizer.kind == "sgd"
-    return step.settings.learner.temperature * before - optimizer.learning_rate * logit_gradient(step, passed)

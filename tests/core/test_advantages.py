@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grpo_core.advantages import advantages, equal_rewards
+from grpo_core.advantages import advantages, equal_rewards, gae
 from grpo_core.arrays import to_numpy
 from grpo_core.config import Objective
 from grpo_core.errors import SettingsError
@@ -38,33 +38,12 @@ def test_the_epsilon_is_added_to_the_standard_deviation() -> None:
     assert value == pytest.approx(0.875 / (math.sqrt(0.125) + 0.1))
 
 
-@pytest.mark.parametrize("gap", [1e-6, 1.0, 1e6])
-def test_a_pair_gets_the_same_advantages_whatever_the_gap(gap: float) -> None:
-    assert found([[gap, 0.0]])[0].tolist() == pytest.approx([1 / math.sqrt(2), -1 / math.sqrt(2)])
-
-
-def test_the_largest_advantage_depends_on_the_group_size_alone() -> None:
-    for size in (2, 5, 16):
-        rewards = np.zeros((1, size))
-        rewards[0, 0] = 123.0
-        assert found(rewards).max() == pytest.approx((size - 1) / math.sqrt(size))
-        assert found(rewards, std="population").max() == pytest.approx(math.sqrt(size - 1))
-
-
-def test_leave_one_out_is_the_centred_reward_times_g_over_g_minus_one() -> None:
-    rewards = [[3.0, 1.0, 2.0, 6.0]]  # mean 3; 3 − (1 + 2 + 6) / 3 = 0, 1 − 11/3, 2 − 10/3, 6 − 2
-    assert found(rewards, baseline="leave_one_out", std="none")[0].tolist() == pytest.approx([0, -8 / 3, -4 / 3, 4])
-    centred = found(rewards, std="none")
-    np.testing.assert_allclose(found(rewards, baseline="leave_one_out", std="none"), centred * 4 / 3, atol=1e-15)
-
-
-def test_the_batch_mean_is_one_baseline_for_all_prompts() -> None:
-    # (1 + 0 + 5 + 4) / 4 = 2.5
-    assert found([[1, 0], [5, 4]], baseline="batch_mean", std="none").tolist() == [[-1.5, -2.5], [2.5, 1.5]]
-
-
-def test_without_a_baseline_the_reward_is_the_advantage() -> None:
-    assert found([[1, 0], [5, 4]], baseline="none", std="none").tolist() == [[1, 0], [5, 4]]
+@pytest.mark.parametrize("gap", [1e-9, 1.0, 1e6])
+@pytest.mark.parametrize("size", [2, 5, 16])
+def test_the_largest_advantage_depends_on_the_group_size_alone(size: int, gap: float) -> None:
+    rewards = [[gap] + [0.0] * (size - 1)]
+    assert found(rewards).max() == pytest.approx((size - 1) / math.sqrt(size))
+    assert found(rewards, std="population").max() == pytest.approx(math.sqrt(size - 1))
 
 
 def test_the_batch_std_is_that_of_the_raw_rewards() -> None:
@@ -131,14 +110,6 @@ def test_fewer_than_two_scored_rewards_carry_no_signal() -> None:
         assert (found([[np.nan, 3.0, np.nan], [np.nan] * 3], baseline=baseline) == 0).all()
 
 
-def test_the_kl_is_subtracted_from_the_reward_before_everything_else() -> None:
-    # 1 − 0.05 · 2 = 0.9 and 0 − 0.05 · 4 = −0.2: leave-one-out ±1.1
-    objective = Objective(baseline="leave_one_out", std="none", beta=0.05, kl="k1", kl_in="reward")
-    value = advantages(objective, np.array([[1.0, 0.0]]), kl=np.array([[2.0, 4.0]]))
-    assert value[0].tolist() == pytest.approx([1.1, -1.1])
-    assert found([[1.0, 0.0]], std="none").tolist() == [[0.5, -0.5]]
-
-
 def test_a_kl_in_the_loss_leaves_the_rewards_alone() -> None:
     value = advantages(Objective(std="none", beta=0.5), np.array([[1.0, 0.0]]), kl=np.array([[2.0, 4.0]]))
     assert value.tolist() == [[0.5, -0.5]]
@@ -194,3 +165,51 @@ def test_an_unscored_reward_of_another_run_changes_no_bit(baseline: str, std: st
     alone = found(rewards[:1], baseline=baseline, std=std)
     rewards[1, 0, 2] = np.nan
     np.testing.assert_array_equal(found(rewards, baseline=baseline, std=std)[:1], alone)
+
+
+# -- generalised advantage estimation ----------------------------------------------------------------------------------
+
+REWARDS = np.array([[0.0, 0.0, 1.0]])
+VALUES = np.array([[0.5, 0.4, 0.7]])
+EVERY = np.full((1, 3), True)
+
+
+def test_the_last_token_sees_the_reward_and_the_others_look_ahead() -> None:
+    # γ = 0.9, λ = 0.5: δ = 0.9·0.4 − 0.5 = −0.14, 0.9·0.7 − 0.4 = 0.23, 1 − 0.7 = 0.3
+    # A3 = 0.3; A2 = 0.23 + 0.45·0.3 = 0.365; A1 = −0.14 + 0.45·0.365 = 0.02425
+    assert gae(REWARDS, VALUES, EVERY, gamma=0.9, lam=0.5)[0].tolist() == pytest.approx([0.02425, 0.365, 0.3])
+
+
+def test_lambda_zero_is_one_step_and_lambda_one_the_whole_return() -> None:
+    np.testing.assert_allclose(gae(REWARDS, VALUES, EVERY, gamma=1.0, lam=0.0), [[-0.1, 0.3, 0.3]], atol=1e-15)
+    # γ = λ = 1: return to go minus value
+    np.testing.assert_allclose(gae(REWARDS, VALUES, EVERY, gamma=1.0, lam=1.0), [[0.5, 0.6, 0.3]], atol=1e-15)
+
+
+@pytest.mark.parametrize("places", [[0, 1, 2], [2, 3, 4], [0, 2, 4], [1, 2, 4]])
+def test_masked_places_are_skipped_wherever_they_stand(places: list[int]) -> None:
+    mask = np.full((1, 5), False)
+    rewards, values = np.full((1, 5), np.nan), np.full((1, 5), np.inf)
+    mask[0, places], rewards[0, places], values[0, places] = True, REWARDS, VALUES
+    found = gae(rewards, values, mask, gamma=0.9, lam=0.5)
+    assert found[0, places].tolist() == pytest.approx([0.02425, 0.365, 0.3])
+    assert (found[~mask] == 0).all()
+
+
+@pytest.mark.parametrize("backend", cases.BACKENDS)
+def test_every_library_and_every_run_gives_the_sum_of_the_definition(backend: str) -> None:
+    rng = np.random.default_rng(0)
+    rewards, values = rng.normal(size=(2, 3, 6)), rng.normal(size=(2, 3, 6))
+    mask = rng.random((2, 3, 6)) < 0.7
+    mask[0, 0] = False
+    expected = np.zeros_like(values)
+    for row in np.ndindex(2, 3):
+        real = np.flatnonzero(mask[row])
+        for i, t in enumerate(real):
+            for step, u in enumerate(real[i:]):
+                after = real[i + step + 1] if i + step + 1 < len(real) else None
+                delta = rewards[row][u] + 0.9 * (0.0 if after is None else values[row][after]) - values[row][u]
+                expected[row][t] += (0.9 * 0.8) ** step * delta
+    there = cases.converter(backend)
+    found = to_numpy(gae(there(rewards), there(values), there(mask), gamma=0.9, lam=0.8))
+    np.testing.assert_allclose(found, expected, atol=1e-14)

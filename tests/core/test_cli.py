@@ -54,10 +54,12 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
     return output.err
 
 
-def test_training_records_what_the_learner_yields(tmp_path: Path) -> None:
+def test_training_records_what_the_learner_yields(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "run.grpo"
     sets = ["--set", "objective.beta=0.1", "--set", "task.landscape=double_peak"]
     assert main(["train", "--preset", "dapo", *sets, "--steps", "8", "--seed", "3", "--out", str(path)]) == 0
+    output = capsys.readouterr()
+    assert "8/8" in output.err and output.out == f"{path} contains 8 updates.\n"
     settings = settings_from("DAPO", ["objective.beta=0.1", "task.landscape=double_peak", "seed=3"])
     assert PRESETS["DAPO"].objective.replace(beta=0.1) == settings.objective
     with RunReader.open(path) as reader:
@@ -66,27 +68,18 @@ def test_training_records_what_the_learner_yields(tmp_path: Path) -> None:
     assert [left.name for left in tmp_path.iterdir()] == ["run.grpo"]
 
 
-def test_progress_goes_to_standard_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["train", "--steps", "5", "--out", str(tmp_path / "run.grpo")])
-    output = capsys.readouterr()
-    assert "5/5" in output.err
-    assert output.out == f"{tmp_path / 'run.grpo'} contains 5 updates.\n"
-
-
-def test_an_existing_file_is_replaced_only_by_force(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_existing_file_is_replaced_only_by_force_by_usable_settings_and_if_no_window_writes_it(
+    trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = trained.read_bytes()
     assert "already exists" in refused(capsys, "train", "--out", trained)
+    refused(capsys, "train", "--set", "objective.beta=-1", "--out", trained, "--force")
     assert trained.read_bytes() == before
+    with RunWriter.open(trained):
+        assert "being written" in refused(capsys, "train", "--out", trained, "--force")
     assert main(["train", "--steps", "3", "--out", str(trained), "--force"]) == 0
     with RunReader.open(trained) as reader:
         assert reader.last == 3
-
-
-def test_a_run_that_a_window_writes_is_not_replaced_even_by_force(
-    trained: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with RunWriter.open(trained):
-        assert "being written" in refused(capsys, "train", "--out", trained, "--force")
 
 
 @pytest.mark.parametrize(
@@ -99,14 +92,6 @@ def test_a_file_that_is_no_run_is_not_replaced_even_by_force(
     path.write_bytes(content)
     refused(capsys, "train", "--steps", "2", "--out", path, "--force")
     assert [(left.name, left.read_bytes()) for left in tmp_path.iterdir()] == [("thesis.txt", content)]
-
-
-def test_settings_that_cannot_be_used_leave_the_run_that_force_would_have_replaced(
-    trained: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = trained.read_bytes()
-    refused(capsys, "train", "--set", "objective.beta=-1", "--out", trained, "--force")
-    assert trained.read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -168,20 +153,15 @@ def test_inspect_prints_the_table_of_an_update(trained: Path, capsys: pytest.Cap
     assert lines[12].startswith("loss, pass 2 = ")
 
 
-def test_inspect_explains_a_number(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = said(capsys, "inspect", trained, "--step", "1", "--explain", "advantage", "--row", "3")
-    assert "\nadvantage of sample 3 = " in text
-    assert "Computed twice: agrees" in text
-    assert "rounding alone" not in text
-    assert "mean reward of group 1" in text
-
-
-def test_inspect_gives_the_digits_of_the_comparison_on_demand(
+def test_inspect_explains_a_number_and_gives_the_digits_of_the_comparison_on_demand(
     trained: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = said(capsys, "inspect", trained, "--step", "1", "--explain", "advantage", "--row", "3", "--verbose")
-    assert "Computed twice: agrees" in text
-    assert "rounding alone can cause" in text
+    asked = ("inspect", trained, "--step", "1", "--explain", "advantage", "--row", "3")
+    text, verbose = said(capsys, *asked), said(capsys, *asked, "--verbose")
+    assert "\nadvantage of sample 3 = " in text
+    assert "Computed twice: agrees" in text and "rounding alone" not in text
+    assert "Computed twice: agrees" in verbose and "rounding alone can cause" in verbose
+    assert "mean reward of group 1" in text
 
 
 def test_inspect_tries_changes_of_an_unhealthy_update(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -249,61 +229,49 @@ def test_lists_name_every_preset_and_setting(capsys: pytest.CaptureFixture[str])
     assert "task.custom\n" in listed
 
 
+def interrupted(stream: str, word: bytes, *arguments: str) -> tuple[bytes, str]:
+    """Press Ctrl+C as soon as a command has written ``word``, and return all that it has written."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "grpo_core", *arguments], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    seen = b""
+    while word not in seen:
+        seen += getattr(process, stream).read(20)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=200)
+    assert b"Traceback" not in err
+    assert process.returncode == 130
+    return out, err.decode()
+
+
 @pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
 def test_ctrl_c_leaves_a_whole_run(tmp_path: Path) -> None:
     path = tmp_path / "run.grpo"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "grpo_core", "train", "--steps", "1000000", "--out", str(path)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    assert process.stderr is not None
-    seen = b""
-    while b"mean reward" not in seen:
-        seen += process.stderr.read(20)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=200)
+    out, err = interrupted("stderr", b"mean reward", "train", "--steps", "1000000", "--out", str(path))
     with RunReader.open(path) as reader:
         assert reader.meta.ended
         assert reader.last > 0
-        assert f"contains {reader.last} updates" in err.decode()
-    assert b"Traceback" not in err
-    assert (process.returncode, out) == (130, b"")
+        assert f"contains {reader.last} updates" in err
+    assert out == b""
     assert [left.name for left in tmp_path.iterdir()] == ["run.grpo"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal")
-@pytest.mark.parametrize(
-    ("command", "ending"),
-    [(["train", "--steps", "1000000", "--force"], "grpo"), (["sweep", "--updates", "1000000", "--seeds", "20"], "csv")],
-    ids=["train", "sweep"],
-)
-def test_ctrl_c_leaves_what_was_there(tmp_path: Path, command: list[str], ending: str) -> None:
-    path = tmp_path / f"kept.{ending}"
-    begin = {"grpo": ["train", "--steps", "2"], "csv": ["sweep", "--updates", "2", "--over", "objective.beta=0,1"]}
-    assert main([*begin[ending], "--out", str(path)]) == 0
+@pytest.mark.parametrize("command", ["train", "sweep"])
+def test_ctrl_c_leaves_what_was_there(tmp_path: Path, command: str) -> None:
+    path = tmp_path / ("kept.grpo" if command == "train" else "kept.csv")
+    begin = {"train": ["--steps", "2"], "sweep": ["--updates", "2", "--over", "objective.beta=0,1"]}
+    endless = {"train": ["--steps", "1000000", "--force"], "sweep": ["--updates", "1000000", "--seeds", "20"]}
+    until = {"train": ("stderr", b"mean reward"), "sweep": ("stdout", b"reward after")}
+    assert main([command, *begin[command], "--out", str(path)]) == 0
     before = path.read_bytes()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "grpo_core", *command, "--out", str(path)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    assert process.stderr is not None and process.stdout is not None
-    seen = b""
-    while b"mean reward" not in seen and b"reward after" not in seen:
-        seen += process.stderr.read(20) if ending == "grpo" else process.stdout.read(20)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=200)
-    assert b"Traceback" not in err
-    assert process.returncode == 130
+    _, err = interrupted(*until[command], command, *endless[command], "--out", str(path))
     assert path.read_bytes() == before
     assert not list(tmp_path.glob(".*"))
-    if ending == "grpo":
+    if command == "train":
         with RunReader.open(tmp_path / "kept 2.grpo") as reader:
             assert reader.last > 0
-            assert f"kept 2.grpo contains {reader.last} updates" in err.decode()
+            assert f"kept 2.grpo contains {reader.last} updates" in err
 
 
 @pytest.mark.parametrize("place", ["--step", "--pass", "--row", "--token", "--group"])

@@ -13,11 +13,7 @@ from grpo_core.arrays import to_numpy
 from grpo_core.config import Objective
 from grpo_core.objective import evaluate, gradient
 from grpo_core.testing import cases
-
-
-def log_softmax(logits: np.ndarray) -> np.ndarray:
-    return np.asarray(logits - np.log(np.exp(logits).sum(-1, keepdims=True)))
-
+from tests.core.steps import log_softmax
 
 LOGP = log_softmax(np.array([0.3, -1.1, 0.8, 0.0, -0.4]))
 REF = log_softmax(np.array([-0.5, 0.4, 0.9, -1.3, 0.2]))
@@ -82,31 +78,6 @@ def test_k3_keeps_its_digits_near_zero() -> None:
     assert found[0] == pytest.approx(d**2 / 2 * (1 + d / 3), rel=1e-8, abs=0)
 
 
-def one_sequence(kind: str, importance: bool) -> tuple[Objective, tuple[np.ndarray, ...], np.ndarray]:
-    logp = np.array([[-1.0, -0.5, -2.0]])
-    old_logp = logp - [[0.2, -0.1, 0.3]]
-    objective = Objective(beta=1.0, kl=kind, kl_importance=importance)
-    return objective, (logp, old_logp, np.zeros(1), np.full((1, 3), True)), logp - [[0.4, -0.3, 0.1]]
-
-
-def test_k3_times_the_token_ratio_has_the_gradient_ratio_times_distance() -> None:
-    # r (x − x_ref) / (B L), B L = 3
-    objective, arrays, ref = one_sequence("k3", True)
-    ratio = np.exp([[0.2, -0.1, 0.3]])
-    found = gradient(objective, *arrays, ref_logp=ref)
-    np.testing.assert_allclose(found, ratio * [[0.4, -0.3, 0.1]] / 3, rtol=1e-13)
-
-
-def test_k3_times_the_sequence_ratio() -> None:
-    # W_t s (1 − e^{d_t}) + (1 / L) s Σ_u W_u k3_u with s = exp(0.4 / 3), W = 1/3, d = −0.4, 0.3, −0.1
-    objective, arrays, ref = one_sequence("k3", True)
-    s, distance = math.exp(0.4 / 3), (-0.4, 0.3, -0.1)
-    shared = s / 3 * sum((math.exp(d) - d - 1) / 3 for d in distance)
-    expected = [[s * (1 - math.exp(d)) / 3 + shared for d in distance]]
-    found = gradient(objective.replace(level="sequence"), *arrays, ref_logp=ref)
-    np.testing.assert_allclose(found, expected, rtol=1e-13)
-
-
 def test_the_exact_divergence_and_entropy_of_a_distribution() -> None:
     # π = (1/2, 1/2), π_ref = (1/4, 3/4): ½ log 2 + ½ log 2/3 = 0.143841; H = log 2
     logp, ref = np.log([0.5, 0.5]), np.log([0.25, 0.75])
@@ -139,8 +110,9 @@ def test_every_library_gives_the_same_numbers(backend: str) -> None:
 
 
 def test_a_penalty_in_the_reward_is_reported_and_left_out_of_the_loss() -> None:
-    objective, arrays, ref = one_sequence("k1", False)
-    objective = objective.replace(kl_in="reward")
+    logp = np.array([[-1.0, -0.5, -2.0]])
+    objective, ref = Objective(beta=1.0, kl="k1", kl_in="reward"), logp - [[0.4, -0.3, 0.1]]
+    arrays = (logp, logp - [[0.2, -0.1, 0.3]], np.zeros(1), logp < 0)
     terms = evaluate(objective, *arrays, ref_logp=ref)
     assert terms.kl is not None
     np.testing.assert_allclose(terms.kl, [[0.4, -0.3, 0.1]], rtol=1e-12)

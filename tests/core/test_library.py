@@ -102,14 +102,6 @@ def test_so_it_does_of_what_comes_from_whole_distributions(name: str, shape: tup
     assert raised.value.argument == name
 
 
-def test_the_three_shapes_of_the_report_are_refused() -> None:
-    square = np.zeros((4, 4))
-    for wrong in ({"advantage": np.ones(1)}, {"old_logp": np.zeros((4, 1))}, {"mask": np.ones((4, 1), dtype=bool)}):
-        given = {"logp": square, "old_logp": square, "advantage": np.ones(4), "mask": square == 0} | wrong
-        with pytest.raises(ShapeError):
-            evaluate(Objective(beta=0.0), **given)
-
-
 @pytest.mark.parametrize(
     "shared",
     [
@@ -141,12 +133,6 @@ def _of_run(name: str, x: np.ndarray, run: int) -> np.ndarray:
     """Return the part of ``x`` that belongs to one run. The leading axis of ``x`` can be missing, or 1."""
     alone = {"denominator": (1, 1), "advantage": x.shape[-2:] if x.ndim == 3 else x.shape[-1:]}.get(name, x.shape[-2:])
     return x if x.ndim == len(alone) or x.ndim == 0 else x[min(run, len(x) - 1)]
-
-
-def test_no_mask_is_a_mask_of_ones() -> None:
-    given = arrays(RUNS)
-    ones = evaluate(LOSS, **given | {"mask": np.ones_like(given["mask"])})
-    np.testing.assert_array_equal(evaluate(LOSS, **given | {"mask": None}).loss, ones.loss)
 
 
 def test_a_tensor_of_another_shape_is_refused_too() -> None:

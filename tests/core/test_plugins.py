@@ -28,7 +28,7 @@ from grpo_core.foreign.walls import readable
 from grpo_core.learners import origin
 from grpo_core.surrogates import SURROGATES, dppo
 from grpo_core.testing import checks
-from grpo_core.testing.surrogates import TASK, settings_are_stored
+from grpo_core.testing.surrogates import TASK
 from grpo_core.testing.tasks import CHECKS as TASK_CHECKS
 from grpo_core.testing.updates import every_quantity, trained_with
 
@@ -188,11 +188,6 @@ def test_every_kind_has_a_table_and_its_own_rows_are_valid() -> None:
 @pytest.mark.parametrize("check", TASK_CHECKS)
 def test_our_tasks_pass_the_checks_of_a_task(name: str, check: str) -> None:
     TASK_CHECKS[check](name)
-
-
-def test_our_surrogates_are_stored() -> None:
-    for name in SURROGATES:
-        settings_are_stored(name)
 
 
 WRONG_PULL = """

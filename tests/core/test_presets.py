@@ -1,4 +1,4 @@
-"""Each preset on numbers that a reader can check by hand.
+"""Each preset on numbers that a reader can check by hand, and as settings: recognised and changed into one another.
 
 Unless stated otherwise: two completions of one prompt, with one and three tokens and rewards 1 and 0.
 Mean 0.5; standard deviation (n − 1) √(0.25 + 0.25) = 0.707107; 0.5 / (0.707107 + 0.0001) = 0.707007.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from cProfile import Profile
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ import numpy as np
 import pytest
 
 from grpo_core.advantages import advantages, gae
-from grpo_core.config import PRESETS, Objective, Settings
-from grpo_core.config.presets import nearest_preset
+from grpo_core.config import PRESETS, Objective, Settings, flat
+from grpo_core.config.presets import nearest_preset, preset_of
 from grpo_core.objective import evaluate, gradient, importance_weight
 
 MASK = np.array([[True, False, False], [True, True, True]])
@@ -261,14 +262,59 @@ def test_ppo_clip_takes_its_advantage_from_a_critic() -> None:
     assert PRESETS["PPO-clip"].critic
 
 
+# -- as settings -------------------------------------------------------------------------------------------------------
+
+
+def test_every_preset_says_where_it_comes_from_and_has_its_numbers_tested() -> None:
+    written = Path(__file__).read_text(encoding="utf-8")
+    for name, preset in PRESETS.items():
+        assert preset.source, name
+        assert f'"{name}"' in written, name
+        assert not preset.not_covered or preset.not_covered.endswith("."), name
+
+
+def test_every_preset_is_in_the_list_of_algorithms() -> None:
+    listed = (Path(__file__).parents[2] / "docs" / "algorithms.md").read_text(encoding="utf-8")
+    presets = listed.partition("## Presets")[2].partition("\n## ")[0]
+    assert [line.split(" | ")[0][2:] for line in presets.splitlines() if line.startswith("| ")][1:] == list(PRESETS)
+    settings = listed.partition("## Names for a setting")[2].partition("\n## ")[0]
+    for path in re.findall(r"`((?:objective|learner)\.\w+)`", settings):
+        assert path in flat(Settings()), path
+
+
+def test_a_preset_is_recognised_by_its_switches() -> None:
+    same = {"BNPO": "GRPO (TRL 1.16 defaults)"}  # one micro-batch a pass: the same switches
+    for landscape in ("single_peak", "length"):
+        for passes in (1, 3):
+            start = Settings().replace({"task.landscape": landscape, "learner.group_size": 5, "seed": 3})
+            for name, preset in PRESETS.items():
+                settings = preset.applied_to(start).replace({"learner.mu": passes})
+                assert preset_of(settings) == same.get(name, name)
+                assert settings.learner.group_size == 5
+
+
+def test_a_mixture_is_no_preset() -> None:
+    assert preset_of(Settings().replace({"objective.beta": 0.123})) is None
+    assert preset_of(PRESETS["DAPO"].applied_to(Settings()).replace({"learner.resample_dead": False})) is None
+
+
+def test_a_preset_fixes_the_passes_only_where_its_source_does() -> None:
+    start = Settings().replace({"learner.mu": 6})
+    assert PRESETS["GRPO (DeepSeekMath)"].applied_to(start).learner.mu == 1
+    assert PRESETS["GSPO"].applied_to(start).learner.mu == 6
+
+
+def test_changing_from_one_preset_to_any_other_leaves_nothing_behind() -> None:
+    for first in PRESETS.values():
+        for second in PRESETS.values():
+            assert second.applied_to(first.applied_to(Settings())).replace({"learner.mu": 1}) == second.applied_to(
+                Settings()
+            ).replace({"learner.mu": 1})
+
+
 @pytest.mark.parametrize("name", PRESETS)
 def test_what_differs_from_a_preset_is_what_choosing_it_would_change(name: str) -> None:
-    other = {
-        "objective.clip_high": 0.3,
-        "learner.critic": True,
-        "learner.mu": 3,
-        "task.landscape": "length",
-    }
+    other = {"objective.clip_high": 0.3, "learner.critic": True, "learner.mu": 3, "task.landscape": "length"}
     for settings in (Settings(), Settings().replace(other), PRESETS[name].applied_to(Settings())):
         chosen = PRESETS[name].applied_to(settings).differences(settings)
         chosen.pop("learner.mu", None)

@@ -14,7 +14,7 @@ from grpo_core.advantages import from_here_on, step_scores
 from grpo_core.arrays import to_numpy
 from grpo_core.bandit.learner import again
 from grpo_core.bandit.simulate import updates
-from grpo_core.config import BanditTask, Objective, Settings, language_settings
+from grpo_core.config import Objective, Settings, language_settings
 from grpo_core.errors import SettingsError
 from grpo_core.explain import Quantity, explain
 from grpo_core.export.script import step_script
@@ -219,8 +219,3 @@ def test_what_has_no_steps_is_refused_in_a_sentence(settings: Settings, changes:
     with pytest.raises(SettingsError) as caught:
         settings.replace(changes)
     assert caught.value.field == field
-
-
-def test_settings_of_older_files_reward_the_outcome() -> None:
-    assert Objective().credit == "outcome"
-    assert BanditTask().faulty_action is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from grpo_core.progress import INTERVAL, QUIET, Phase, Progress, UpdateProgress, Written
@@ -10,10 +12,14 @@ from grpo_core.progress import INTERVAL, QUIET, Phase, Progress, UpdateProgress,
 class Watched:
     """Reports of an update, with a clock set by hand."""
 
-    def __init__(self) -> None:
+    def __init__(self, quiet: float = QUIET, group: Callable[[], int] = int) -> None:
         self.now = 100.0
         self.reports: list[Progress] = []
-        self.update = UpdateProgress(self.reports.append, clock=lambda: self.now)
+        self.update = UpdateProgress(self.reports.append, clock=lambda: self.now, quiet=quiet, group=group)
+
+
+def written(group: int) -> Written:
+    return Written(group=group, prompt=(1,), completions=((2,),), ended=(True,))
 
 
 @pytest.fixture
@@ -31,11 +37,10 @@ def test_nothing_is_reported_of_an_update_that_is_soon_over(watched: Watched) ->
 
 
 def test_where_every_update_is_long_its_first_token_is_reported_at_once() -> None:
-    reports = list[Progress]()
-    update = UpdateProgress(reports.append, clock=lambda: 100.0, quiet=0.0)
-    update.begin(1)
-    update.at(Phase.SAMPLING, 1, 12)
-    assert reports == [Progress(step=1, phase=Phase.SAMPLING, done=1, total=12)]
+    watched = Watched(quiet=0.0)
+    watched.update.begin(1)
+    watched.update.at(Phase.SAMPLING, 1, 12)
+    assert watched.reports == [Progress(step=1, phase=Phase.SAMPLING, done=1, total=12)]
 
 
 def test_nothing_is_reported_outside_an_update(watched: Watched) -> None:
@@ -66,49 +71,47 @@ def test_another_phase_is_reported_at_once_and_the_same_place_only_once(watched:
 
 
 def test_completions_are_read_where_they_are_reported_and_told_again_only_where_they_are_others() -> None:
-    now, group, read = 100.0, 0, list[int]()
+    group, read = 0, list[int]()
 
-    def written(group: int) -> Written:
+    def noted(group: int) -> Written:
         read.append(group)
-        return Written(group=group, prompt=(1,), completions=((2,),), ended=(True,))
+        return written(group)
 
-    reports = list[Progress]()
-    update = UpdateProgress(reports.append, clock=lambda: now, quiet=0.0, group=lambda: group)
-    update.begin(1, written)
+    watched = Watched(quiet=0.0, group=lambda: group)
+    watched.update.begin(1, noted)
     for token in range(1, 12):
-        update.at(Phase.SAMPLING, token, 30)
-        now += INTERVAL / 10 * 1.001
+        watched.update.at(Phase.SAMPLING, token, 30)
+        watched.now += INTERVAL / 10 * 1.001
     assert read == [0, 0], "not at every token"
-    update.at(Phase.TRAINING, 1, 3)
-    now += 2 * INTERVAL
-    update.at(Phase.TRAINING, 2, 3)
-    group, now = 1, now + 2 * INTERVAL
-    update.at(Phase.TRAINING, 3, 3)
-    told = [None if report.written is None else report.written.group for report in reports]
+    watched.update.at(Phase.TRAINING, 1, 3)
+    watched.now += 2 * INTERVAL
+    watched.update.at(Phase.TRAINING, 2, 3)
+    group = 1
+    watched.now += 2 * INTERVAL
+    watched.update.at(Phase.TRAINING, 3, 3)
+    told = [None if report.written is None else report.written.group for report in watched.reports]
     assert told == [0, 0, 0, None, 1]
     assert read == [0, 0, 0, 1]
 
 
 def test_completions_are_told_ten_times_a_second_at_most_however_quick_the_updates_are() -> None:
-    now, reports = 100.0, list[Progress]()
-    update = UpdateProgress(reports.append, clock=lambda: now, quiet=0.0)
+    watched = Watched(quiet=0.0)
     for step in range(1, 101):
-        update.begin(step, lambda group: Written(group=group, prompt=(1,), completions=((2,),), ended=(True,)))
+        watched.update.begin(step, written)
         for phase in Phase:
-            update.at(phase, 1, 1)
-            now += INTERVAL / 5 / len(Phase)
-    told = sum(report.written is not None for report in reports)
-    assert 10 <= told <= (now - 100.0) / INTERVAL + 1
+            watched.update.at(phase, 1, 1)
+            watched.now += INTERVAL / 5 / len(Phase)
+    told = sum(report.written is not None for report in watched.reports)
+    assert 10 <= told <= (watched.now - 100.0) / INTERVAL + 1
 
 
 def test_the_share_of_every_group_is_told_while_tokens_come_and_moves_at_every_report() -> None:
-    now, shares, reports = 100.0, (0.0, 0.0), list[Progress]()
-    update = UpdateProgress(reports.append, clock=lambda: now, quiet=0.0)
-    update.begin(1, groups=lambda: shares)
+    watched, shares = Watched(quiet=0.0), (0.0, 0.0)
+    watched.update.begin(1, groups=lambda: shares)
     for token in range(1, 5):
         shares = token / 8, token / 4
-        update.at(Phase.SAMPLING, 1, 1)  # the same place, as where a group is drawn again
-        now += 1.001 * INTERVAL
-    update.at(Phase.TRAINING, 1, 1)
-    assert [report.groups for report in reports] == [(0.125, 0.25), (0.25, 0.5), (0.375, 0.75), (0.5, 1.0), ()]
-    assert [report.share for report in reports] == [0.1875, 0.375, 0.5625, 0.75, None]
+        watched.update.at(Phase.SAMPLING, 1, 1)  # the same place, as where a group is drawn again
+        watched.now += 1.001 * INTERVAL
+    watched.update.at(Phase.TRAINING, 1, 1)
+    assert [report.groups for report in watched.reports] == [(0.125, 0.25), (0.25, 0.5), (0.375, 0.75), (0.5, 1.0), ()]
+    assert [report.share for report in watched.reports] == [0.1875, 0.375, 0.5625, 0.75, None]

@@ -216,14 +216,9 @@ def still(rewards: list[float]) -> Step:
 
 
 @pytest.mark.parametrize("name", WITH)
-def test_a_reason_is_given(name: str) -> None:
-    key, chip, having, _, passed = WITH[name]
+def test_a_reason_is_given_where_it_holds_and_not_where_it_does_not(name: str) -> None:
+    key, chip, having, lacking, passed = WITH[name]
     assert said(having(), key, passed) == chip
-
-
-@pytest.mark.parametrize("name", WITH)
-def test_a_reason_is_not_given(name: str) -> None:
-    key, chip, _, lacking, passed = WITH[name]
     assert said(lacking(), key, passed) != chip
 
 
@@ -254,20 +249,6 @@ def test_what_a_reason_points_at_can_be_explained() -> None:
     for step, *_, reason in every_reason(20):
         for quantity in reason.quantities:
             explain(step, quantity)
-
-
-def test_reasons_hold_for_the_numbers_they_are_about() -> None:
-    for step, passed, key, reason in every_reason():
-        terms = recompute.terms(step, passed)
-        if key == "clipped" and reason.kind == "zero":
-            assert not terms.clipped.any()
-        if key == "ratio" and reason.chip == "first pass: r = 1":
-            np.testing.assert_allclose(terms.ratio, 1, atol=1e-3)
-        if key.startswith("group:") and reason.kind == "zero":
-            group = int(key.partition(":")[2])
-            assert not recompute.advantage(step)[step.group == group].any()
-        if key == "loss" and reason.kind == "zero":
-            assert abs(recompute.terms(step, 0).loss) < 1e-4
 
 
 def test_a_solved_bandit_says_so_calmly() -> None:
@@ -337,24 +318,13 @@ def test_reinforce_with_equal_rewards_is_not_said_to_learn_nothing(paid: float) 
     assert "no spread to learn from" not in found["reward_std"].sentence
 
 
-def test_another_objective_has_its_own_reasons() -> None:
-    step = trained_with(2)
-    assert said(step, "kl") == ""
-    assert said(asked(step, Objective(beta=0.0)), "kl") == "β is 0"
-    assert said(asked(step, Objective(surrogate="log_prob")), "clip_fraction") == "no clip in this loss"
-
-
-def test_the_default_run_has_the_chips_of_its_first_update() -> None:
-    found = {key: reason.chip for key, reason in reasons(trained_with(1), 0).items()}
+@pytest.mark.parametrize("precise", [True, False])
+def test_the_default_run_has_the_chips_of_its_first_update_in_single_precision_too(precise: bool) -> None:
+    step = trained_with(1)
+    found = {key: reason.chip for key, reason in reasons(step if precise else in_single_precision(step), 0).items()}
     assert found["loss"] == "ratio 1, ΣA = 0"
     assert found["ratio"] == "first pass: r = 1"
     assert found["kl_term"] == "policy = reference"
-
-
-def test_single_precision_does_not_hide_a_reason() -> None:
-    found = reasons(in_single_precision(trained_with(1)), 0)
-    assert found["loss"].chip == "ratio 1, ΣA = 0"
-    assert found["ratio"].chip == "first pass: r = 1"
 
 
 @pytest.mark.parametrize("size", [1, 4])

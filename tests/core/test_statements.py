@@ -12,13 +12,12 @@ import numpy as np
 import pytest
 
 from grpo_core import recompute
-from grpo_core.advantages import advantages, gae
-from grpo_core.config import PRESETS, Objective, Settings
+from grpo_core.advantages import gae
+from grpo_core.config import PRESETS, Objective, Settings, about
 from grpo_core.config.presets import presets_of
 from grpo_core.experiments.ensemble import ensembles
 from grpo_core.explain import Numbers, Quantity, explain
 from grpo_core.learners import learner
-from grpo_core.metrics import metrics
 from grpo_core.objective import evaluate, gradient
 from grpo_core.reasons import reasons
 from grpo_core.record import Step
@@ -46,14 +45,14 @@ def glossary() -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("a", [1.0, -1.0, 0.3])
-@pytest.mark.parametrize("tau", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("tau", [0.5, 1.0, 2.0, 4.0])
 def test_sapos_push_weakens_against_the_unclipped_push_and_still_grows_above_one(a: float, tau: float) -> None:
     found = pushes(Objective(surrogate="sapo", beta=0.0, sapo_temperature_pos=tau, sapo_temperature_neg=1.05 * tau), a)
     relative, ones = found / (RATIOS * a), int(np.flatnonzero(RATIOS == 1.0)[0])
     assert relative[ones] == pytest.approx(1)
     assert (np.diff(relative[ones:]) < 0).all() and (np.diff(relative[: ones + 1]) > 0).all()
     assert abs(found[ones + 1]) > abs(found[ones]), "not weaker as such: the push itself first grows"
-    assert abs(found[-1]) < abs(found).max()
+    assert abs(found[-1]) < abs(found[ones]), "and then fades"
     assert (found != 0).all(), "and is never stopped"
 
 
@@ -68,33 +67,12 @@ def test_what_is_said_of_sapo_compares_with_the_unclipped_push(where: str) -> No
 # -- the KL ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_times_the_ratio_k1_and_k3_get_the_gradient_of_the_kl_and_k2_loses_it(seed: int) -> None:
-    """The expected token gradient on the policy's own samples, compared with ∇KL(π‖π_ref) with respect to the
-    logits.
-    """
-    draw = np.random.default_rng(seed)
-    policy, reference = draw.dirichlet(np.ones(5), size=2) * 0.9 + 0.02
-    logp, ref = np.log(policy)[:, None, None], np.log(reference)[:, None, None]  # (5, 1, 1): an action a run
-    log_ratio = np.log(policy / reference)
-    wanted = policy * (log_ratio - policy @ log_ratio)
-
-    def pull(kl: str, times: bool) -> np.ndarray:
-        objective = Objective(surrogate="log_prob", beta=1.0, kl=kl, kl_importance=times)
-        ones = np.ones((5, 1))
-        g = np.asarray(gradient(objective, logp, logp, 0 * ones, ones[..., None] > 0, ref_logp=ref))[:, 0, 0]
-        return np.asarray(policy * g - policy * (policy @ g))  # through the softmax
-
-    right = {
-        (kl, times) for kl in ("k1", "k2", "k3") for times in (False, True) if np.allclose(pull(kl, times), wanted)
-    }
-    assert right == {("k1", True), ("k2", False), ("k3", True)}
-    said = glossary()["kl_importance"]["sentence"]
+def test_what_is_said_of_the_ratio_before_an_estimate_is_what_test_kl_computes() -> None:
+    texts, help = glossary(), about(Objective, "kl_importance").help
+    said = texts["kl_importance"]["sentence"]
     assert "k1 and k3" in said and "spoils that of k2" in said
-    assert (
-        "for the exact KL, k2, and k1 or k3 times the ratio; for k1 and k3 alone"
-        in glossary()["kl_penalty"]["sentence"]
-    )
+    assert "for the exact KL, k2, and k1 or k3 times the ratio; for k1 and k3 alone" in texts["kl_penalty"]["sentence"]
+    assert "k1 and k3" in help and "k2 has that gradient without the ratio" in help
 
 
 def test_more_samples_buy_most_live_groups_near_one_half_and_near_0_and_1_it_takes_many_more() -> None:
@@ -109,25 +87,22 @@ def test_more_samples_buy_most_live_groups_near_one_half_and_near_0_and_1_it_tak
     assert "Near p = 0 or 1 it takes many." in said and "the more so the nearer" not in said
 
 
-def test_no_advantage_of_a_divided_group_is_in_the_thousands() -> None:
-    """The maximum is (G − 1) / √G, reached by a group in which one reward differs, however small its std is."""
-    for size in (2, 4, 8, 64):
-        for spread in (1.0, 1e-3, 1e-9):
-            rewards = np.array([[spread] + [0.0] * (size - 1)])
-            found = np.abs(advantages(Objective(std_epsilon=0.0), rewards)).max()
-            assert found == pytest.approx((size - 1) / math.sqrt(size), rel=1e-6)
+def test_no_advantage_of_a_divided_group_is_said_to_be_in_the_thousands() -> None:
     symptoms = (Path(__file__).parents[2] / "docs" / "symptoms.md").read_text("utf-8")
-    assert "2.47 at G = 8" in symptoms and "a standard deviation of nearly 0" not in symptoms
+    assert f"{7 / math.sqrt(8):.2f} at G = 8" in symptoms and "a standard deviation of nearly 0" not in symptoms
 
 
-def test_with_the_kl_in_the_reward_it_is_k1_whatever_is_chosen() -> None:
-    advantages = []
+def test_in_the_reward_it_is_k1_that_enters_whatever_is_set_and_that_is_said() -> None:
+    steps = {}
     for kl in ("k1", "k2", "k3"):
-        step = trained_with(3, objective__kl_in="reward", objective__kl=kl, objective__std="none", objective__beta=0.5)
-        advantages.append(recompute.advantage(step))
-        said = explain(step, Quantity("penalised_reward", row=1)).note
-        assert ("always uses k1" in said) == (kl != "k1")
-    assert np.array_equal(advantages[0], advantages[1]) and np.array_equal(advantages[0], advantages[2])
+        chosen = {"objective__kl_in": "reward", "objective__kl": kl, "objective__beta": 0.5}
+        steps[kl] = trained_with(3, **chosen, objective__std="none")
+        np.testing.assert_array_equal(recompute.advantage(steps[kl]), recompute.advantage(steps["k1"]))
+        note = explain(steps[kl], Quantity("penalised_reward", row=1)).note
+        assert ("always uses k1" in note) == (kl != "k1")
+        assert (f"the estimator that is set, {kl}, has no effect there" in note) == (kl != "k1")
+        warnings = steps[kl].settings.objective.warnings
+        assert any("always the summed k1" in sentence for sentence in warnings) == (kl != "k1")
 
 
 @pytest.mark.parametrize("beta", [0.1, 1.0])
@@ -162,19 +137,6 @@ def test_the_running_mean_is_the_whole_baseline_for_one_token_and_gae_for_severa
 @pytest.mark.parametrize("missing", ["overlong filtering", "sixteen mini-batches", "at most ten times", "punishment"])
 def test_what_of_dapo_is_not_here_is_said(missing: str) -> None:
     assert missing in PRESETS["DAPO"].not_covered
-
-
-def test_dead_groups_are_drawn_again_ten_times_at_most() -> None:
-    settings = Settings().replace(
-        {"task.landscape": "custom", "task.actions": 3, "task.custom": (1.0, 1.0, 1.0), "learner.resample_dead": True}
-    )
-    step = next(learner(settings))
-    assert step.measurements["resampled"] == 10 and metrics(step)["dead_groups"] == 1
-
-
-@pytest.mark.parametrize("name", PRESETS)
-def test_a_preset_is_found_among_those_that_its_settings_have(name: str) -> None:
-    assert name in presets_of(PRESETS[name].applied_to(Settings()))
 
 
 # -- who a formula is from ---------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from grpo_core.record import Step
 from grpo_core.what_if import compared, direction, in_force, notes, replayed, unchanged, what_if
 from tests.core.lm_steps import lm_settings, lm_step
 from tests.core.steps import random_step, same
+from tests.core.test_recompute import REDUCTIONS, across_ranks
 
 EVERYTHING: dict[str, Any] = {
     "task.landscape": "length",
@@ -60,20 +61,15 @@ def row(w: Any, name: str, passed: int = 0) -> Any:
 # -- by hand -----------------------------------------------------------------------------------------------------------
 
 
-def test_dr_grpo_does_not_divide_by_the_standard_deviation() -> None:
+def test_dr_grpo_divides_by_the_longest_completion_of_the_task_and_not_by_the_standard_deviation() -> None:
     w = what_if(two_of_three(), "Dr. GRPO")
     std = math.sqrt(0.5)  # of the rewards 1 and 0, with n − 1
     np.testing.assert_allclose(w.ran.advantage, np.array([0.5, -0.5]) / (std + 1e-4))
     np.testing.assert_allclose(w.other.advantage, [0.5, -0.5])
     assert "The signs of the advantages are the same; their sizes differ." in unchanged(w, 0)
-
-
-def test_dr_grpo_weighs_every_token_by_the_longest_completion_of_the_task() -> None:
-    w = what_if(two_of_three(), "Dr. GRPO")
     longest = w.ran.step.settings.trained.longest
     np.testing.assert_allclose(w.other.terms(0).weight[w.ran.step.mask], 1 / (2 * longest))
-    assert row(w, "share").ran == pytest.approx(1 / 2)
-    assert row(w, "share").other == pytest.approx(3 / 5)
+    assert (row(w, "share").ran, row(w, "share").other) == pytest.approx((1 / 2, 3 / 5))
 
 
 def test_dapo_weighs_every_token_by_the_tokens_of_the_batch() -> None:
@@ -123,38 +119,18 @@ def test_gradients_are_compared_by_angle_and_length() -> None:
     assert direction(0 * here, here).ratio is None
 
 
-def across_ranks(reduction: str) -> Step:
-    """Return two micro-batches on each of two ranks and an unused row, divided by the count of the entire pass."""
-    part = np.array([[0, 1, 2, 3, 0, 1, 2, -1, 3, 0, 1, 2]] * 2)
-    settings = Settings().replace({"objective.reduction": reduction, "objective.max_tokens": 6})
-    step = random_step(4, prompts=3, group_size=4, tokens=6, passes=2, bare=True, settings=settings)
-    used = part >= 0
-    size = (used @ step.mask.sum(-1)) if reduction == "token" else used.sum(-1)
-    return dataclasses.replace(step, part=part, denominator=np.repeat(size[:, None].astype(float), 4, axis=1))
-
-
-@pytest.mark.parametrize("wanted", ["sequence", "token", "constant", "sequence_sum"])
-@pytest.mark.parametrize("ran", ["sequence", "token", "constant", "sequence_sum"])
-def test_in_micro_batches_another_reduction_is_one_mean_over_the_used_rows(ran: str, wanted: str) -> None:
-    step = across_ranks(ran)
+@pytest.mark.parametrize("wanted", REDUCTIONS)
+@pytest.mark.parametrize("ran", REDUCTIONS)
+def test_in_micro_batches_another_reduction_has_the_weights_that_recompute_and_explain_give(
+    ran: str, wanted: str
+) -> None:
+    step = dataclasses.replace(across_ranks(ran), resume={})
     goal = step.settings.replace({"objective.reduction": wanted})
-    w = what_if(step, goal)
-    used, lengths = step.part[0] >= 0, step.mask.sum(-1)
-    size = {
-        "sequence": lengths * used.sum(),
-        "token": np.full(12, lengths[used].sum()),
-        "constant": np.full(12, 6 * used.sum()),
-        "sequence_sum": np.full(12, used.sum()),
-    }[wanted]
-    expected = np.where(step.mask & used[:, None], 1 / size[:, None], 0.0)
-    np.testing.assert_allclose(w.other.terms(0).weight, expected, rtol=1e-15)
+    w, expected = what_if(step, goal), Numbers(recompute.under(step, goal))
+    assert np.array_equal(w.other.terms(0).weight, expected.terms(0).weight)
+    assert np.array_equal(w.other.gradient_parts(0)[0], expected.gradient_parts(0)[0])
     assert any("the completions used in a pass are one batch" in note for note in notes(w)) == (ran != wanted)
-    asked = Numbers(recompute.under(step, goal))
-    assert np.array_equal(asked.terms(0).weight, w.other.terms(0).weight), "explain and what-if have one rule"
-    assert np.array_equal(asked.gradient_parts(0)[0], w.other.gradient_parts(0)[0])
-    for row in (0, 3, 11):
-        node = explain_from(asked, Quantity("weight", row=row, token=0))
-        assert node.agrees and node.engine == pytest.approx(expected[row, 0], rel=1e-15)
+    assert all(explain_from(expected, Quantity("weight", row=row, token=0)).agrees for row in range(8))
 
 
 # -- nothing differs ---------------------------------------------------------------------------------------------------

@@ -11,10 +11,9 @@ from grpo_core import kl, recompute
 from grpo_core.bandit import tabular_policy as policy
 from grpo_core.bandit.gradient import logit_gradient
 from grpo_core.config import Settings
-from grpo_core.learners import learner
 from grpo_core.objective import evaluate
 from grpo_core.record import Step
-from tests.core.steps import updated_logits
+from grpo_core.testing.updates import trained
 
 TASKS: dict[str, dict[str, Any]] = {
     "one token": {"task.levels": (0.0, 0.5)},
@@ -49,8 +48,7 @@ def a_step(**changes: Any) -> Step:
         "learner.temperature": 1.7,
         "optimizer.learning_rate": 0.4,
     }
-    run = learner(Settings().replace(base | changes))
-    return [next(run) for _ in range(3)][-1]
+    return trained(Settings().replace(base | changes), 3)
 
 
 def loss_of(step: Step, passed: int, logits: np.ndarray) -> float:
@@ -86,17 +84,6 @@ def test_the_gradient_is_the_slope_of_the_loss(task: str, objective: str, passed
         slope[at] = (loss_of(step, passed, logits + nudge) - loss_of(step, passed, logits - nudge)) / (2 * h)
     np.testing.assert_allclose(logit_gradient(step, passed), slope, atol=2e-9)
     assert np.abs(slope).max() > 1e-3
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("task", TASKS)
-def test_the_recorded_passes_are_the_recomputed_steps(task: str, objective: str) -> None:
-    step = a_step(**TASKS[task], **OBJECTIVES[objective])
-    for passed in range(step.passes):
-        now = policy.log_probs(updated_logits(step, passed)[None], step.settings.learner.temperature)[0]
-        then = step.distribution(passed + 1)
-        assert then is not None
-        np.testing.assert_allclose(now, then, atol=1e-13)
 
 
 def test_the_recorded_norm_is_that_of_the_first_pass() -> None:

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import ctypes
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -70,3 +74,21 @@ def test_gather_and_scatter_agree_with_plain_indexing(runs: int) -> None:
     expected = np.zeros_like(table)
     np.add.at(expected, (run, context, tokens), 1.5)
     np.testing.assert_allclose(scatter(np.full(context.shape, 1.5), where, table.shape), expected)
+
+
+PAGES = """
+import numpy as np
+from grpo_core.bandit.layout import keep_freed_memory
+keep_freed_memory()
+for megabytes in (8, 48):
+    np.ones(megabytes * 2**17)
+print(open("/proc/self/statm").read().split()[1])
+"""
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "mallopt"), reason="only glibc can be told"
+)
+def test_a_process_that_computes_keeps_the_memory_of_freed_arrays_that_glibc_maps_separately() -> None:
+    pages = subprocess.run([sys.executable, "-c", PAGES], check=True, capture_output=True, text=True).stdout
+    assert int(pages) * 4096 > 48 * 2**20

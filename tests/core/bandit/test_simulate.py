@@ -88,6 +88,7 @@ LARGE_GROUPS: dict[str, dict[str, Any]] = {
     },
     "critic": {"learner.critic": True, "objective.baseline": "given", "objective.std": "none"},
     "an older sampler": {"learner.staleness": 2, "objective.importance_cap": 1.5},
+    "temperature": {"learner.temperature": 0.7},
     "a policy that is no longer finite": {"optimizer.learning_rate": 1000.0, "objective.beta": 1000.0},
 }
 """Settings with which each action is sampled several times."""
@@ -151,13 +152,6 @@ def test_the_policy_that_samples_is_as_old_as_the_staleness_says(landscape: str)
         fresh = draw(settings.learner, task(settings.bandit), np.exp(sampler), number + 1, Streams([4]), lambda: None)
         np.testing.assert_array_equal(done.batch.completions.tokens, fresh.completions.tokens)
     assert len(run[-1].state.history) == 3
-
-
-def test_equal_seeds_share_their_random_numbers() -> None:
-    done = after(Settings(), [3, 3, 4], 1)
-    tokens = done.batch.completions.tokens
-    np.testing.assert_array_equal(tokens[0], tokens[1])
-    assert (tokens[0] != tokens[2]).any()
 
 
 def test_by_default_every_seed_climbs_onto_action_7() -> None:

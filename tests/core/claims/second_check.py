@@ -18,7 +18,7 @@ NUMBER = r"(−?(?:\d[\d,]*\.?\d*)(?:e[+-]?\d+)?)"
 
 def number(text: str) -> float:
     """Return the number that a text shows."""
-    return float(text.replace("−", "-").replace(",", ""))
+    return float(text.replace("−", "-").replace("∞", "inf").replace(",", ""))
 
 
 def near(shown: str, value: float) -> bool:

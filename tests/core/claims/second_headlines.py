@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.core.claims.second_check import number
+
 NUMBER = r"(−?(?:∞|\d[\d,]*(?:\.\d+)?))"
 SURE, UNSURE = 0.04, 0.004
 """Shares of resamples on the other side of 0: more than the first is no clear difference, fewer than the second is one
@@ -20,11 +22,6 @@ even after a correction for ten comparisons.
 """
 NAME = "(?:NAME)"
 """Stands for any name of the data in a pattern."""
-
-
-def number(text: str) -> float:
-    """Return the number that a text shows."""
-    return float(text.replace("−", "-").replace("∞", "inf").replace(",", ""))
 
 
 def reads(text: str, value: float) -> bool:

@@ -95,10 +95,6 @@ def test_a_group_is_silent_by_its_advantages_and_without_these_by_its_rewards() 
     group, rewards = np.array([0, 0, 1, 1, 2, 2]), np.array([1.0, 1.0, 0.0, 1.0, np.nan, np.nan])
     assert [(one.number, one.silent) for one in groups_of(group, rewards, None)] == [(0, True), (2, True), (1, False)]
     pushed = np.array([True, False, False, False, False, False])  # parts of a reward differ where the sum does not
-    assert [(one.number, one.silent) for one in groups_of(group, rewards, pushed)] == [
-        (1, True),
-        (2, True),
-        (0, False),
-    ]
+    assert [(one.number, one.silent) for one in groups_of(group, rewards, pushed)] == [(1, True), (2, True), (0, False)]
     ends = {one.number: (one.low, one.high) for one in groups_of(group, rewards, None)}
     assert ends[0] == (1.0, 1.0) and ends[1] == (0.0, 1.0) and np.isnan(ends[2]).all()

@@ -47,6 +47,7 @@ def test_the_order_of_the_others_does_not_matter() -> None:
     leader, others = SEEDS.normal(size=32) + 1, {name: SEEDS.normal(size=32) for name in "abc"}
     backwards = compared(leader, dict(reversed(others.items())))
     assert compared(leader, others) == {name: backwards[name] for name in others}
+    assert compared(leader, {}) == {}
 
 
 def test_equal_runs_are_level_and_differ_by_0_although_they_differ_by_rounding() -> None:

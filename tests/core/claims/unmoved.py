@@ -21,9 +21,9 @@ from grpo_core.claims.claim import Claim
 from grpo_core.config import Settings, language_settings
 from grpo_core.config.settings import flat
 from grpo_core.errors import GrpoError
-from grpo_core.learners import learner
 from grpo_core.reasons import reasons
 from grpo_core.record import ARRAYS, Step
+from grpo_core.testing.updates import trained
 from tests.core.claims.drawn import kind_of
 from tests.core.claims.drawn_updates import ENDS
 from tests.core.claims.test_premises import others_of
@@ -61,12 +61,6 @@ def read_by(claim: Claim[Step], step: Step) -> set[str]:
     return set(watched.__dict__["read"])
 
 
-def update(settings: Settings, number: int) -> Step:
-    """Return update ``number`` of a run with these settings."""
-    run = iter(learner(settings))
-    return [next(run) for _ in range(number)][-1]
-
-
 def said(step: Step) -> set[Claim[Step]]:
     """Return the claims of the cards of an update's first and last pass."""
     found = (reasons(step, passed).values() for passed in {0, step.passes - 1})
@@ -101,14 +95,14 @@ def rows(seed: int, bandits: int, languages: int) -> dict[Row, set[str]]:
     chance = np.random.default_rng(seed)
     stayed, changed, arrays = defaultdict[Row, int](int), defaultdict[Row, int](int), defaultdict[Row, set[str]](set)
     for settings, number in bases(chance, bandits, languages):
-        step = update(settings, number)
+        step = trained(settings, number)
         claims = {claim: read_by(claim, step) for claim in said(step)}
         for path, value in flat(settings).items():
             if not path.startswith(PARTS):
                 continue
             values = [other for other in others_of(path, value, type(settings.task)) if other != value]
             try:
-                other = update(settings.replace({path: values[chance.integers(len(values))]}), number)
+                other = trained(settings.replace({path: values[chance.integers(len(values))]}), number)
                 now = said(other)
             except (GrpoError, ValueError, IndexError, MemoryError):  # not allowed, or not of this run's shape
                 continue

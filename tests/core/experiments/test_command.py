@@ -39,16 +39,8 @@ def test_the_median_run_of_each_is_written_as_a_run_file(tmp_path: Path) -> None
 
 
 def test_theory_stands_beside_a_sweep_where_there_is_some(capsys: pytest.CaptureFixture[str]) -> None:
-    exact = [
-        "--set",
-        "objective.surrogate=log_prob",
-        "--set",
-        "objective.kl=exact",
-        "--set",
-        "objective.std=none",
-        "--set",
-        "objective.baseline=leave_one_out",
-    ]
+    chosen = ("surrogate=log_prob", "kl=exact", "std=none", "baseline=leave_one_out")
+    exact = [f"--set=objective.{one}" for one in chosen]
     assert main(["sweep", "--over", "objective.beta=1", "--seeds", "2", "--updates", "2", *exact]) == 0
     assert "KL of the exponential tilt 0.050" in capsys.readouterr().out
 

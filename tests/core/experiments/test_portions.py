@@ -7,6 +7,7 @@ import pytest
 
 from grpo_core.config import Settings
 from grpo_core.experiments import ensemble
+from grpo_core.experiments.sweep import grid
 from grpo_core.progress import unpolled
 
 POINTS = [
@@ -37,5 +38,29 @@ def test_runs_in_parts_compute_the_same_bits(
             np.testing.assert_array_equal(values, other.measures[name], err_msg=name)
 
 
-def test_few_runs_stay_in_one_call() -> None:
-    assert len(ensemble.portions(POINTS[:1], 64, 8)) == 1
+@pytest.mark.parametrize(
+    ("places", "seeds", "processes", "sizes"),
+    [
+        (1, 64, 8, [1]),
+        (11, 128, 1, [8, 3]),
+        (11, 128, 2, [6, 5]),
+        (11, 64, 2, [6, 5]),
+        (9, 64, 2, [9]),
+        (40, 64, 2, [16, 16, 8]),
+        (40, 64, 4, [10, 10, 10, 10]),
+        (3, 2000, 2, [1, 1, 1]),
+        (300, 4, 1, [256, 44]),
+    ],
+)
+def test_points_are_dealt_out_in_parts_that_are_worth_a_call(
+    places: int, seeds: int, processes: int, sizes: list[int]
+) -> None:
+    points = grid(Settings(), {"objective.beta": np.linspace(0, 1, places).tolist()})
+    parts = ensemble.portions(points, seeds, processes)
+    assert [len(part) for part in parts] == sizes
+    assert [point for part in parts for point in part] == points
+
+
+def test_points_that_cannot_share_their_calls_are_parts_of_their_own() -> None:
+    points = grid(Settings(), {"learner.group_size": [2, 8], "objective.beta": [0.0, 0.1]})
+    assert ensemble.portions(points, 64) == [points[:2], points[2:]]

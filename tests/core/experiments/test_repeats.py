@@ -10,11 +10,9 @@ import pytest
 
 from grpo_core.config import Settings, language_settings
 from grpo_core.errors import Cancelled, SettingsError
-from grpo_core.experiments.repeats import PARTS, SERIES, Repeats, repeated
-from grpo_core.jobs.table import JOBS
+from grpo_core.experiments.repeats import PARTS, SERIES, repeated
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics
-from grpo_core.packing import packed, unpacked
 
 SEEDS = (3, 4, 11)
 
@@ -50,14 +48,6 @@ def test_the_updates_come_in_parts_without_a_gap(count: int) -> None:
     assert [part.first for part in parts[1:]] == [part.first + len(part.series["kl"]) for part in parts[:-1]]
     assert parts[0].first == 1 and sum(len(part.series["kl"]) for part in parts) == count
     assert len(parts) >= min(count, PARTS)
-
-
-def test_they_are_a_job_whose_results_cross_to_the_window() -> None:
-    (part,) = JOBS["repeats"](Settings(), SEEDS, 1, poll=lambda: None)
-    tree, blobs = packed(part)
-    there = unpacked(tree, blobs)
-    assert isinstance(part, Repeats) and there.first == 1
-    assert all(np.array_equal(there.series[name], part.series[name]) for name in SERIES)
 
 
 def test_they_are_given_up_between_two_updates() -> None:

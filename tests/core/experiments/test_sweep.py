@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
 
 from grpo_core.config import PRESETS, Settings, language_settings
 from grpo_core.errors import Cancelled, SettingsError
-from grpo_core.experiments.ensemble import MEASURES, Ensemble, band, ensembles, portions
-from grpo_core.experiments.sweep import (
-    ESTIMATORS,
-    RIGHT_PULL,
-    exponential_tilt,
-    grid,
-    has_optimum,
-    resting_beta,
-    tilt_measures,
-)
+from grpo_core.experiments.ensemble import Ensemble, band, ensembles
+from grpo_core.experiments.sweep import RIGHT_PULL, exponential_tilt, grid, has_optimum, resting_beta, tilt_measures
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics
 from grpo_core.teaching.lessons.experiments.by_hand import expected_step
@@ -58,51 +49,6 @@ def test_one_run_of_a_sweep_repeats_bit_for_bit_by_itself(length: float | None) 
             assert done.measures[name][number, 1] == pytest.approx(told[name], rel=1e-12), number
     last = step.distribution(step.passes)
     assert last is not None and np.array_equal(np.exp(last), done.policy[1])
-
-
-def test_a_place_of_a_sweep_has_the_same_numbers_in_any_company() -> None:
-    axes: dict[str, list[Any]] = {"learner.group_size": [2, 8], "optimizer.learning_rate": [0.1, 0.3]}
-    together = list(ensembles(grid(BASE, axes), [1, 2, 3], 5))
-    assert [p.settings.learner.group_size for p in together] == [2, 2, 8, 8]
-    for place in together:
-        alone = next(ensembles([place.settings], [1, 2, 3], 5))
-        for name in MEASURES:
-            assert np.array_equal(place.measures[name], alone.measures[name]), name
-
-
-def test_many_runs_come_in_portions_with_the_same_numbers() -> None:
-    points = grid(BASE, {"objective.beta": [0.0, 0.1, 0.2]})
-    portions = ensembles(points, range(1000), 2)
-    last = list(portions)[-1]
-    alone = next(ensembles(points[2:], range(1000), 2))
-    assert np.array_equal(last.measures["kl"], alone.measures["kl"])
-
-
-@pytest.mark.parametrize(
-    ("places", "seeds", "processes", "sizes"),
-    [
-        (11, 128, 1, [8, 3]),
-        (11, 128, 2, [6, 5]),
-        (11, 64, 2, [6, 5]),
-        (9, 64, 2, [9]),
-        (40, 64, 2, [16, 16, 8]),
-        (40, 64, 4, [10, 10, 10, 10]),
-        (3, 2000, 2, [1, 1, 1]),
-        (300, 4, 1, [256, 44]),
-    ],
-)
-def test_points_are_dealt_out_in_parts_that_are_worth_a_call(
-    places: int, seeds: int, processes: int, sizes: list[int]
-) -> None:
-    points = grid(BASE, {"objective.beta": np.linspace(0, 1, places).tolist()})
-    parts = portions(points, seeds, processes)
-    assert [len(part) for part in parts] == sizes
-    assert [point for part in parts for point in part] == points
-
-
-def test_points_that_cannot_share_their_calls_are_parts_of_their_own() -> None:
-    points = grid(BASE, {"learner.group_size": [2, 8], "objective.beta": [0.0, 0.1]})
-    assert portions(points, 64) == [points[:2], points[2:]]
 
 
 def test_with_common_random_numbers_kl_falls_with_beta() -> None:
@@ -182,19 +128,6 @@ def test_with_k3_it_arrives_at_another_point_of_its_own() -> None:
     force = pi * (rewards - (pi * rewards).sum()) - 0.5 * (pi - 0.1)
     assert np.abs(force).max() < 0.005
     assert np.abs(pi - exponential_tilt(settings, 0.5)[0]).max() > 0.04
-
-
-def test_estimators_with_the_right_gradient_arrive_where_the_exact_kl_does() -> None:
-    objective = PRESETS["REINFORCE"].objective.replace(beta=0.5, baseline="leave_one_out")
-    base = BASE.replace({"objective": objective, "learner.group_size": 64})
-    arrived = {
-        name: one(base.replace(changes), range(24), 400).policy[:, 0].mean(axis=0)
-        for name, changes in ESTIMATORS.items()
-    }
-    assert np.abs(arrived["k2"] - arrived["exact"]).max() < 0.02
-    assert np.abs(arrived["ratio × k3"] - arrived["exact"]).max() < 0.02
-    assert np.abs(arrived["k3"] - arrived["exact"]).max() > 0.04
-    assert arrived["k1"].max() > 0.95 > 2 * arrived["exact"].max(), "k1 has no gradient on average"
 
 
 def test_the_measures_are_those_of_the_policy() -> None:

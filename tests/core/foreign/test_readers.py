@@ -6,10 +6,12 @@ import dataclasses
 import json
 import os
 import signal
+import sqlite3
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +46,24 @@ WALLED = pytest.mark.skipif(version() == 0, reason="this kernel has no Landlock"
 
 @pytest.fixture
 def readers() -> Iterator[Readers]:
-    made = Readers(own_process=True)
-    yield made
-    made.close()
+    with closing(Readers(own_process=True)) as made:
+        yield made
+
+
+@pytest.fixture
+def in_sight() -> Iterator[Readers]:
+    """The readers of a window."""
+    with closing(Readers(own_process=True, window=True)) as made:
+        yield made
+
+
+@pytest.fixture(params=[None, NOBODY], ids=["the tests' user", "nobody"])
+def user(request: pytest.FixtureRequest) -> int | None:
+    """The number of a user as whom a process runs, None for the one of the tests."""
+    if request.param is not None and os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    found: int | None = request.param
+    return found
 
 
 def test_an_agents_turns_and_metrics_come_through_the_process(readers: Readers) -> None:
@@ -145,26 +162,22 @@ def test_a_source_that_became_another_while_nobody_looked_is_refused(readers: Re
         source.step(1)
 
 
-def test_the_windows_thread_waits_three_seconds_at_most() -> None:
-    readers = Readers(own_process=True, window=True)
-    try:
-        source = readers.open(DATA / "grpo")
-        (process,) = (one for held in readers.lines for one in held.processes)
-        assert process.pid is not None
-        os.kill(process.pid, signal.SIGSTOP)
-        begun = time.monotonic()
-        with pytest.raises(LateError, match="grpo takes longer to read than the window can wait"):
-            source.step(1)
-        with pytest.raises(LateError):
-            source.step(2)  # at once: several panels ask for one update
-        assert time.monotonic() - begun < 2 * IN_SIGHT
-        found: list[object] = []
-        thread = threading.Thread(target=lambda: found.append(source.step(1).label))
-        thread.start()
-        thread.join(60)
-        assert found == [2] and source.step(2).label == 4
-    finally:
-        readers.close()
+def test_the_windows_thread_waits_three_seconds_at_most(in_sight: Readers) -> None:
+    source = in_sight.open(DATA / "grpo")
+    (process,) = (one for held in in_sight.lines for one in held.processes)
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGSTOP)
+    begun = time.monotonic()
+    with pytest.raises(LateError, match="grpo takes longer to read than the window can wait"):
+        source.step(1)
+    with pytest.raises(LateError):
+        source.step(2)  # at once: several panels ask for one update
+    assert time.monotonic() - begun < 2 * IN_SIGHT
+    found: list[object] = []
+    thread = threading.Thread(target=lambda: found.append(source.step(1).label))
+    thread.start()
+    thread.join(60)
+    assert found == [2] and source.step(2).label == 4
 
 
 def test_a_question_that_is_given_up_ends_its_process_at_once() -> None:
@@ -232,10 +245,7 @@ def test_the_process_reaches_the_source_and_its_room_and_nothing_else(
 
 
 @WALLED
-@pytest.mark.parametrize("user", [None, NOBODY], ids=["the tests' user", "nobody"])
 def test_no_thread_of_the_process_reaches_anything_else(user: int | None, asked: Asked, tmp_path: Path) -> None:
-    if user is not None and os.geteuid() != 0:
-        pytest.skip("only root can become another user")
     tmp_path.chmod(0o777)
     for name in ("source.db", "secret"):
         (tmp_path / name).write_bytes(b"x")
@@ -246,10 +256,7 @@ def test_no_thread_of_the_process_reaches_anything_else(user: int | None, asked:
 
 
 @WALLED
-@pytest.mark.parametrize("user", [None, NOBODY], ids=["the tests' user", "nobody"])
 def test_no_probe_leaves_the_sandbox(user: int | None, asked: Asked, tmp_path: Path) -> None:
-    if user is not None and os.geteuid() != 0:
-        pytest.skip("only root can become another user")
     tmp_path.chmod(0o777)
     (outcomes,) = asked.results("probing", (user, *probe_files(tmp_path)), unpolled)
     assert len(outcomes) > 30 and probes.failures(outcomes) == [], probes.table(outcomes)
@@ -357,9 +364,6 @@ def test_a_file_that_was_replaced_is_read_anew(readers: Readers, tmp_path: Path)
 
 
 def test_a_database_with_a_log_is_read_from_a_copy(readers: Readers, tmp_path: Path) -> None:
-    import sqlite3
-    from contextlib import closing
-
     path = source_path("trackio", tmp_path)
     with closing(sqlite3.connect(path)) as writer:
         writer.execute("PRAGMA journal_mode=WAL")
@@ -415,20 +419,16 @@ def test_a_command_s_source_ends_with_it() -> None:
         source.step(1)
 
 
-def test_a_spare_process_is_there_for_the_next_source() -> None:
-    readers = Readers(own_process=True, window=True)
-    try:
-        readers.warm()
-        deadline = time.monotonic() + 60
-        while readers.spare is None and time.monotonic() < deadline:
-            time.sleep(0.01)
-        spare = readers.spare
-        assert isinstance(spare, ReaderProcess)
-        source = readers.open(DATA / "grpo")
-        assert len(source) == 2
-        assert [one for held in readers.lines for one in held.processes] == [spare]
-    finally:
-        readers.close()
+def test_a_spare_process_is_there_for_the_next_source(in_sight: Readers) -> None:
+    in_sight.warm()
+    deadline = time.monotonic() + 60
+    while in_sight.spare is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    spare = in_sight.spare
+    assert isinstance(spare, ReaderProcess)
+    source = in_sight.open(DATA / "grpo")
+    assert len(source) == 2
+    assert [one for held in in_sight.lines for one in held.processes] == [spare]
 
 
 def test_of_a_million_notes_a_few_are_shown(readers: Readers, tmp_path: Path) -> None:

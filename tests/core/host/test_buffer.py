@@ -9,17 +9,12 @@ import numpy as np
 import pytest
 
 from grpo_core.config import Settings
-from grpo_core.host.buffer import Buffer
+from grpo_core.host.buffer import Buffer, Fresh
 from grpo_core.metrics import metrics
 from grpo_core.record import Step
 from tests.core.steps import random_step
 
 SETTINGS = Settings()
-
-
-def step_of(number: int, settings: Settings = SETTINGS) -> Step:
-    """Return a valid update with that number."""
-    return random_step(number, settings=settings)
 
 
 def put(buffer: Buffer, *steps: Step) -> None:
@@ -28,34 +23,39 @@ def put(buffer: Buffer, *steps: Step) -> None:
         buffer.put(step, metrics(step))
 
 
-def test_taking_gives_everything_since_the_last_time_and_then_nothing() -> None:
-    buffer = Buffer("a", SETTINGS)
-    steps = [step_of(n) for n in (1, 2, 3)]
-    put(buffer, *steps)
+def taken(buffer: Buffer) -> Fresh:
+    """Take what is there."""
     fresh = buffer.take()
     assert fresh is not None
+    return fresh
+
+
+def test_taking_gives_everything_since_the_last_time_and_then_nothing() -> None:
+    buffer = Buffer("a", SETTINGS)
+    steps = [random_step(n) for n in (1, 2, 3)]
+    put(buffer, *steps)
+    fresh = taken(buffer)
     assert (fresh.run_id, fresh.first, fresh.head) == ("a", 1, 3)
     assert fresh.last is steps[-1]
     assert fresh.scalars["loss"].tolist() == [metrics(step)["loss"] for step in steps]
     assert buffer.take() is None
-    put(buffer, step_of(4))
-    assert (again := buffer.take()) is not None
+    put(buffer, random_step(4))
+    again = taken(buffer)
     assert (again.first, again.head) == (4, 4)
 
 
 def test_what_was_taken_is_not_overwritten_by_what_comes_later() -> None:
     buffer = Buffer("a", SETTINGS, capacity=1)
-    put(buffer, step_of(1))
-    fresh = buffer.take()
-    assert fresh is not None
+    put(buffer, random_step(1))
+    fresh = taken(buffer)
     before = fresh.scalars["loss"].copy()
-    put(buffer, step_of(2))
+    put(buffer, random_step(2))
     np.testing.assert_array_equal(fresh.scalars["loss"], before)
 
 
 def test_updates_leave_with_the_commit_that_holds_them_but_the_last_stays() -> None:
     buffer = Buffer("a", SETTINGS)
-    steps = [step_of(n) for n in (1, 2, 3)]
+    steps = [random_step(n) for n in (1, 2, 3)]
     put(buffer, *steps)
     buffer.mark_committed(2)
     assert buffer.uncommitted(2) is None
@@ -69,28 +69,27 @@ def test_updates_leave_with_the_commit_that_holds_them_but_the_last_stays() -> N
 def test_changes_of_settings_are_marked_at_the_first_update_under_them() -> None:
     other = SETTINGS.replace({"objective.beta": 0.5})
     buffer = Buffer("a", SETTINGS)
-    put(buffer, step_of(1), step_of(2, other), step_of(3, other), step_of(4, dataclasses.replace(SETTINGS)))
-    fresh = buffer.take()
-    assert fresh is not None
+    put(buffer, random_step(1), random_step(2, settings=other), random_step(3, settings=other), random_step(4))
+    fresh = taken(buffer)
     assert fresh.changes == ((2, other), (4, SETTINGS))
-    put(buffer, step_of(5))
-    assert (again := buffer.take()) is not None
+    put(buffer, random_step(5))
+    again = taken(buffer)
     assert again.changes == ()
 
 
 def test_it_says_when_the_window_is_too_far_behind_and_takes_nothing_more() -> None:
     buffer = Buffer("a", SETTINGS, capacity=2)
-    put(buffer, step_of(1), step_of(2))
+    put(buffer, random_step(1), random_step(2))
     assert buffer.full
     with pytest.raises(OverflowError):
-        put(buffer, step_of(3))
+        put(buffer, random_step(3))
     buffer.take()
     assert not buffer.full
 
 
 def test_nothing_is_lost_or_doubled_between_a_hurried_worker_and_a_window() -> None:
     buffer, total = Buffer("a", SETTINGS, capacity=100_000), 3000
-    step, values = step_of(1), metrics(step_of(1))
+    step, values = random_step(1), metrics(random_step(1))
     heads: list[int] = []
 
     def work() -> None:

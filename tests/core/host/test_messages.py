@@ -43,6 +43,13 @@ def sent(message: Message, blobs: list[bytes]) -> Message:
     return receive(there)
 
 
+def told(near: Buffer, far: Buffer) -> None:
+    """Send what is new in a buffer to another one."""
+    bundle = near.bundle()
+    assert bundle is not None
+    far.extend(to_bundle(sent(*from_bundle(bundle))))
+
+
 PLAIN: list[Command] = [
     commands.Ask(run_id="a", question=Question(step=2, group=0, completion="2+12=14")),
     commands.Ask(run_id="a", question=Replay(step=3, settings=language_settings())),
@@ -117,9 +124,7 @@ def test_a_buffer_is_followed_by_another_one_bundle_by_bundle() -> None:
         near.put(step, metrics(step))
         if place % 2:
             near.mark_committed(step.step - 1)
-            bundle = near.bundle()
-            assert bundle is not None
-            far.extend(to_bundle(sent(*from_bundle(bundle))))
+            told(near, far)
             assert (far.head, far.committed) == (step.step, step.step - 1)
             assert encoded(far.uncommitted(step.step) or steps[0]) == encoded(step)
             assert far.uncommitted(step.step - 1) is None, "the file holds it"
@@ -129,9 +134,7 @@ def test_a_buffer_is_followed_by_another_one_bundle_by_bundle() -> None:
             assert (fresh.first, fresh.head, fresh.changes) == (1, 4, ((4, SETTINGS),))
             seen += fresh.scalars["loss"].tolist()
     near.mark_committed(7)
-    bundle = near.bundle()
-    assert bundle is not None
-    far.extend(to_bundle(sent(*from_bundle(bundle))))
+    told(near, far)
     assert near.bundle() is None
     fresh = far.take()
     assert fresh is not None

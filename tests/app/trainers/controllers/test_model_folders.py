@@ -15,7 +15,7 @@ from grpo_core.trainers.hf.reading import read_model
 from grpo_core.trainers.model_summary import in_fewer_words, model_summary
 from grpo_core.update_time import UNMEASURED, UpdateTime
 from tests.app.conftest import Driver
-from tests.app.controllers.test_run_files import a_run
+from tests.app.runs import a_run
 from tests.core.trainers.hf.tiny import saved
 
 pytestmark = pytest.mark.one_window
