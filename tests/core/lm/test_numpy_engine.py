@@ -20,7 +20,7 @@ from grpo_core.learners import leading_to, origin
 from grpo_core.lm.answers import Answering
 from grpo_core.lm.character_policy import CharacterPolicy
 from grpo_core.lm.engines import ENGINES
-from grpo_core.lm.interface import NUMPY, TORCH, SamplingRequest, Scores, engine_of
+from grpo_core.lm.interface import NUMPY, TORCH, Scores, engine_of
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.lm.model import Transformer, initialized, layout, score
 from grpo_core.lm.numpy_engine.numpy_policy import NumpyPolicy, logit_gradient, started
@@ -38,7 +38,7 @@ from grpo_core.questions import Question, Replay, Replayed
 from grpo_core.record import Step
 from grpo_core.surrogates import SURROGATES
 from grpo_core.texts import completion_text
-from tests.core.lm.models import CPU, TINY, lively, plain_logp, prompts
+from tests.core.lm.models import CPU, TINY, lively, plain_logp, prompts, requested
 from tests.core.lm.test_layout import batch
 from tests.core.lm.test_layout import shapes as batch_shapes
 from tests.core.lm.test_learner import same, small
@@ -213,15 +213,7 @@ def test_what_stands_in_padding_reaches_no_gradient() -> None:
 def test_the_same_random_numbers_draw_the_same_tokens(temperature: float, count: int) -> None:
     model, weights = pair(seed=4)
     numbers = np.random.default_rng(3).random((24, 14))
-    of, greedy = np.arange(24) % count, np.arange(24) > 18
-    request = SamplingRequest(
-        prompt_tokens=prompts(count),
-        prompt_of=of,
-        uniforms=numbers,
-        temperature=temperature,
-        likeliest=greedy,
-        poll=lambda done, total: None,
-    )
+    request = requested(prompts(count), numbers, temperature=temperature, likeliest=np.arange(24) > 18)
     expected = sample(model, request)
     found = drawn(CachedPrefixes(weights, prompts(count), 14), request)
     assert np.array_equal(found.tokens, expected.tokens) and np.array_equal(found.mask, expected.mask)
@@ -232,15 +224,7 @@ def test_the_longest_prompt_and_completion_fill_the_context_exactly() -> None:
     _, weights = pair()
     prompt, numbers = np.full((1, TINY.context - 12), 3), np.full((3, 12), 0.5)
     weights.embed[0] -= 100 * weights.norm.weight  # it never ends by itself
-    request = SamplingRequest(
-        prompt_tokens=prompt,
-        prompt_of=np.zeros(3, int),
-        uniforms=numbers,
-        temperature=1.0,
-        poll=lambda done, total: None,
-    )
-    done = drawn(CachedPrefixes(weights, prompt, 12), request)
-    assert done.mask.all()
+    assert drawn(CachedPrefixes(weights, prompt, 12), requested(prompt, numbers)).mask.all()
 
 
 class DoublePolicy(CharacterPolicy):
