@@ -30,7 +30,8 @@ def own(path: Path, count: int, **changes: object) -> PromptSource:
 def test_no_held_out_or_watched_prompt_is_ever_drawn(difficulty: str) -> None:
     source, numbers = PromptSource(LanguageTask(difficulty=difficulty, prompts=100), 64), np.random.default_rng(0)
     kept = {*source.held_out, *source.watched}
-    assert len(source.held_out) == 128 and len(source.watched) == WATCHED
+    assert len(source.held_out) == 128 and len(set(source.held_out)) > 60 and len(source.watched) == WATCHED
+    assert source.held_out == PromptSource(LanguageTask(difficulty=difficulty), 64).held_out, "the same in every run"
     assert not any(prompt in kept for _ in range(8) for prompt in source.drawn(numbers))
 
 
@@ -145,6 +146,29 @@ def test_the_final_answer_is_the_one_that_is_marked_or_the_last_number_or_the_wh
     task = LanguageTask(problem="own", file="mine.csv", checker="final")
     assert parts(task, Prompt("1=", answer), text)[0] == right
     assert parts(LanguageTask(problem="own", file="mine.csv", checker="number"), Prompt("1=", "2125"), "so 2,125")[0]
+
+
+@pytest.mark.parametrize(
+    ("checker", "text", "answer", "right"),
+    [
+        ("exact", " 14 ", "14", True),
+        ("exact", "14.0", "14", False),
+        ("number", "so 14.0", "14", True),
+        ("number", "14=15", "14", False),
+        ("number", "none", "14", False),
+        ("number", "-3", "-3", True),
+        ("regex", "2+12=14", "=14$", True),
+        ("regex", "2+12=145", "=14$", False),
+    ],
+)
+def test_answers_are_checked_as_the_settings_say(checker: str, text: str, answer: str, right: bool) -> None:
+    task = LanguageTask(problem="own", file="unused.csv", checker=checker)
+    assert parts(task, Prompt("?", answer), text)[0] == right
+
+
+@pytest.mark.parametrize(("text", "counted"), [("2+12=14", (1, 1, 1)), ("5*4=20", (0, 1, 1)), ("14=14=14", (1, 0, 2))])
+def test_the_parts_of_a_reward(text: str, counted: tuple[int, int, int]) -> None:
+    assert parts(LanguageTask(), PROMPT, text)[:3] == counted
 
 
 def test_only_the_gameable_task_pays_for_equals_signs() -> None:
