@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import torch
 
 from grpo_core import recompute
 from grpo_core.config import PRESETS, Settings, language_settings
-from grpo_core.errors import GrpoError, NonFiniteError, SettingsError
+from grpo_core.errors import GrpoError, NonFiniteError
 from grpo_core.learners import leading_to, learner, origin
 from grpo_core.lm.answers import Answering
 from grpo_core.lm.engines import ENGINES
@@ -40,8 +40,7 @@ def run(settings: Settings, **options: Any) -> LanguageLearner:
 
 
 def steps(settings: Settings, count: int) -> list[Step]:
-    going = run(settings)
-    return [next(going) for _ in range(count)]
+    return list(islice(run(settings), count))
 
 
 def same(one: Step, other: Step) -> bool:
@@ -87,13 +86,15 @@ def test_measuring_accuracy_does_not_change_the_run() -> None:
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_every_preset_trains_and_its_record_recomputes(preset: str) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_preset_trains_and_its_record_recomputes(engine: str, preset: str) -> None:
     settings = PRESETS[preset].applied_to(small(optimizer__learning_rate=1e-3)).replace({"learner.mu": 2})
-    for step in steps(settings, 2):
+    for step in islice(run(settings, make_policy=ENGINES[engine]), 2):
         told = metrics(step)
         seldom = {"best_action", "accuracy_greedy", "accuracy_sampled"}
         assert all(np.isfinite(value) for name, value in told.items() if name not in seldom)
         assert np.array_equal(step.logp[0], step.old_logp), "the first pass is on-policy by construction"
+        assert step.sampling_logp is not None
         assert np.abs(step.sampling_logp - step.old_logp)[step.mask].max() < 1e-4
 
 
@@ -156,31 +157,6 @@ def test_a_number_that_is_not_finite_stops_the_run_at_its_last_finished_update(m
     assert same(next(going), expected[1])
 
 
-def test_live_settings_act_at_the_next_update_and_structural_ones_are_refused() -> None:
-    going = run(small())
-    next(going)
-    going.settings = going.settings.replace({"learner.group_size": 3, "task.prompts": 4, "task.difficulty": "easy"})
-    assert next(going).tokens.shape[0] == 12
-    for path, value in (("model.width", 128), ("task.max_tokens", 9), ("seed", 1), ("task.problem", "gameable")):
-        with pytest.raises(SettingsError, match=path):
-            going.settings = going.settings.replace({path: value})
-    with pytest.raises(SettingsError, match="another kind of policy"):
-        going.settings = Settings()
-
-
-def test_a_run_without_a_reference_says_so_by_leaving_it_out() -> None:
-    step = steps(small(objective__beta=0.0, model__watch_reference=False), 1)[0]
-    assert step.ref_logp is None and step.ref_dist_logp is None
-    assert np.isnan(metrics(step)["kl"])
-
-
-def test_dead_groups_are_drawn_again_with_other_prompts() -> None:
-    settings = small(learner__resample_dead=True, task__difficulty="sweet_spot")
-    found = steps(settings, 3)
-    assert sum(step.measurements["resampled"] for step in found) > 0
-    assert not any(recompute.dead_groups(step).any() for step in found)
-
-
 def test_the_origin_needs_no_torch_and_names_what_is_recorded() -> None:
     start, step = origin(small()), steps(small(), 1)[0]
     assert len(start.watched) == len(step.watched_tokens) == 8  # type: ignore[arg-type]
@@ -189,27 +165,13 @@ def test_the_origin_needs_no_torch_and_names_what_is_recorded() -> None:
     assert isinstance(learner(small()), LanguageLearner)
 
 
-def test_own_prompts_are_asked_in_turn(tmp_path: Path) -> None:
-    path = tmp_path / "mine.jsonl"
-    path.write_text("".join(f'{{"prompt": "{n}+1=", "answer": "{n + 1}"}}\n' for n in range(1, 9)))
-    settings = small(task__problem="own", task__file=str(path), task__checker="number")
-    step = steps(settings, 1)[0]
-    assert {prompt_text(step, g, origin(settings)) for g in range(2)} <= {f"{n}+1=" for n in range(1, 9)}
-    assert step.rewards.mean() > 0.5, "the shipped checkpoint can add"
-
-
-@pytest.fixture
-def two() -> tuple[Settings, list[Step]]:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_typed_completion_is_scored_by_the_policy_that_sampled_the_group(engine: str) -> None:
     settings = small()
-    return settings, steps(settings, 2)
-
-
-def test_a_typed_completion_is_scored_by_the_policy_that_sampled_the_group(two: tuple[Settings, list[Step]]) -> None:
-    settings, done = two
-    step, start = done[1], origin(settings)
+    done, start = list(islice(run(settings, make_policy=ENGINES[engine]), 2)), origin(settings)
+    step, real = done[1], done[1].mask[5]
     text = completion_text(step, 5, start).removesuffix("⏎")
     answer = Answering()(Question(step=2, group=1, completion=text), step, done[:1], unpolled)
-    real = step.mask[5]
     assert answer.tokens.tolist() == step.tokens[5][real].tolist()
     assert np.abs(answer.logp - step.old_logp[5][real]).max() < 1e-5
     assert answer.reward == step.rewards[5]
@@ -221,8 +183,6 @@ def test_a_typed_completion_is_scored_by_the_policy_that_sampled_the_group(two: 
 
 
 @pytest.mark.parametrize(("text", "said"), [("2+x", "does not know “x”"), ("1" * 20, "at most 14")])
-def test_a_completion_that_cannot_be_scored_is_refused_in_a_sentence(
-    two: tuple[Settings, list[Step]], text: str, said: str
-) -> None:
+def test_a_completion_that_cannot_be_scored_is_refused_in_a_sentence(text: str, said: str) -> None:
     with pytest.raises(GrpoError, match=said):
-        Answering()(Question(step=1, group=0, completion=text), two[1][0], [], unpolled)
+        Answering()(Question(step=1, group=0, completion=text), steps(small(), 1)[0], [], unpolled)

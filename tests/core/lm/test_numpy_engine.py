@@ -14,10 +14,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grpo_core.config import PRESETS, Model, Objective, Settings, language_settings
+from grpo_core.config import Model, Objective, Settings, language_settings
 from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, SettingsError
-from grpo_core.learners import leading_to, origin
-from grpo_core.lm.answers import Answering
+from grpo_core.learners import leading_to
 from grpo_core.lm.character_policy import CharacterPolicy
 from grpo_core.lm.engines import ENGINES
 from grpo_core.lm.interface import NUMPY, TORCH, Scores, engine_of
@@ -32,12 +31,8 @@ from grpo_core.lm.packing import packed
 from grpo_core.lm.passes import Loss
 from grpo_core.lm.sampler import sample
 from grpo_core.lm.sampling import drawn
-from grpo_core.metrics import metrics
-from grpo_core.progress import unpolled
-from grpo_core.questions import Question, Replay, Replayed
 from grpo_core.record import Step
 from grpo_core.surrogates import SURROGATES
-from grpo_core.texts import completion_text
 from tests.core.lm.models import CPU, TINY, lively, plain_logp, prompts, requested
 from tests.core.lm.test_layout import batch
 from tests.core.lm.test_layout import shapes as batch_shapes
@@ -307,16 +302,6 @@ def test_a_run_goes_on_with_the_other_engine_which_knows_how_far_it_differs(
     assert np.abs(then.ref_logp - whole[stop].ref_logp).max() < 1e-4, "the reference begins alike"
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_run_goes_on_with_its_own_engine_bit_for_bit(engine: str) -> None:
-    wanted = small(learner__mu=2)
-    first = going(engine, wanted)
-    whole = [next(first) for _ in range(5)]
-    second = going(engine, wanted, leading_to(whole[3], lambda number: whole[number - 1]))
-    assert (second.recorded_by, second.drift) == (engine, 0.0)
-    assert same(next(second), whole[4])
-
-
 def test_the_optimizer_remembers_the_same_in_both_snapshots() -> None:
     states = []
     for engine in ENGINES:
@@ -363,35 +348,9 @@ def test_weights_that_overflow_are_told_and_taken_back() -> None:
     assert np.isfinite(next(run).logp).all()
 
 
-def test_what_is_scored_and_replayed_is_answered_by_this_engine_too() -> None:
-    wanted = small()
-    run = going(NUMPY, wanted)
-    whole = [next(run) for _ in range(2)]
-    answering = Answering()
-    text = completion_text(whole[1], 0, origin(wanted)).removesuffix("⏎")
-    answer = answering(Question(step=2, group=0, completion=text), whole[1], whole[:1], unpolled)
-    assert np.abs(answer.logp - whole[1].old_logp[0][whole[1].mask[0]]).max() < 1e-5
-    replayed = answering(Replay(step=2, settings=wanted), whole[1], whole[:1], unpolled)
-    assert isinstance(replayed, Replayed) and np.array_equal(replayed.arrays["logp"], whole[1].logp)
-
-
 def test_without_torch_only_the_cpu_is_there() -> None:
     with pytest.raises(SettingsError, match="torch is not installed"):
         NumpyPolicy(language_settings().replace({"model.device": "cuda"}))
-
-
-@pytest.mark.parametrize("preset", PRESETS)
-def test_every_preset_trains_and_its_record_recomputes(preset: str) -> None:
-    wanted = PRESETS[preset].applied_to(small(optimizer__learning_rate=1e-3)).replace({"learner.mu": 2})
-    run = going(NUMPY, wanted)
-    for _ in range(2):
-        step = next(run)
-        told = metrics(step)
-        seldom = {"best_action", "accuracy_greedy", "accuracy_sampled"}
-        assert all(np.isfinite(value) for name, value in told.items() if name not in seldom)
-        assert np.array_equal(step.logp[0], step.old_logp), "the first pass is on-policy by construction"
-        assert step.sampling_logp is not None
-        assert np.abs(step.sampling_logp - step.old_logp)[step.mask].max() < 1e-4
 
 
 @pytest.mark.parametrize("stage", ["forward", "backward", "sample"])
