@@ -16,36 +16,36 @@ from tests.polls import cancelled_at
 QUESTION = Question(step=3, group=0, completion="14=14")
 
 
-def two_runs() -> tuple[list[Step], list[Step]]:
-    """Return two runs whose third updates have the same settings but different weights."""
-    fast = small(optimizer__learning_rate=1e-2, task__difficulty="hard")
-    going = run(fast)
+SETTINGS = small(optimizer__learning_rate=1e-2)
+
+
+@pytest.fixture(scope="module")
+def whole() -> list[Step]:
+    """The first three updates of a run."""
+    return steps(SETTINGS, 3)
+
+
+def test_another_run_with_the_same_settings_is_asked_itself(whole: list[Step]) -> None:
+    going = run(SETTINGS.replace({"task.difficulty": "hard"}))
     first = [next(going), next(going)]
-    going.settings = small(optimizer__learning_rate=1e-2)
+    going.settings = SETTINGS
     first.append(next(going))
-    return first, steps(small(optimizer__learning_rate=1e-2), 3)
-
-
-def test_another_run_with_the_same_settings_is_asked_itself() -> None:
-    first, second = two_runs()
-    assert first[2].settings == second[2].settings
+    assert first[2].settings == whole[2].settings
     answering = Answering()
-    one, other = (answering(QUESTION, whole[2], whole[:2], unpolled) for whole in (first, second))
-    fresh = Answering()(QUESTION, second[2], second[:2], unpolled)
+    one, other = (answering(QUESTION, each[2], each[:2], unpolled) for each in (first, whole))
+    fresh = Answering()(QUESTION, whole[2], whole[:2], unpolled)
     assert np.array_equal(other.logp, fresh.logp)
     assert not np.array_equal(one.logp, other.logp)
 
 
-def test_a_second_question_about_an_update_replays_nothing() -> None:
-    _, whole = two_runs()
+def test_a_second_question_about_an_update_replays_nothing(whole: list[Step]) -> None:
     answering = Answering()
     first = answering(QUESTION, whole[2], whole[:2], unpolled)
     again = answering(QUESTION, whole[2], [], unpolled)  # without a history it could not be replayed
     assert np.array_equal(first.logp, again.logp)
 
 
-def test_a_cancelled_question_leaves_the_next_one_right() -> None:
-    _, whole = two_runs()
+def test_a_cancelled_question_leaves_the_next_one_right(whole: list[Step]) -> None:
     answering = Answering()
     with pytest.raises(Cancelled):
         answering(QUESTION, whole[2], whole[:2], cancelled_at(0))
@@ -53,8 +53,7 @@ def test_a_cancelled_question_leaves_the_next_one_right() -> None:
     assert np.array_equal(right.logp, Answering()(QUESTION, whole[2], whole[:2], unpolled).logp)
 
 
-def test_each_place_has_the_distribution_that_its_token_was_taken_from() -> None:
-    _, whole = two_runs()
+def test_each_place_has_the_distribution_that_its_token_was_taken_from(whole: list[Step]) -> None:
     answer = Answering()(QUESTION, whole[2], whole[:2], unpolled)
     assert answer.dist_logp.shape == (6, 20)
     assert np.array_equal(answer.dist_logp[np.arange(6), answer.tokens], answer.logp)

@@ -18,10 +18,13 @@ from grpo_core.lm.engines import ENGINES
 from grpo_core.lm.interface import TORCH
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.lm.model import layout, score
+from grpo_core.lm.numpy_engine.weights import parameters
+from grpo_core.memory import Training, ledger, total
 from grpo_core.metrics import metrics
 from grpo_core.objective import evaluate
 from grpo_core.progress import unpolled
 from grpo_core.questions import Answer, Question, placed
+from grpo_core.reasons import reasons
 from grpo_core.record import ARRAYS, Step
 from grpo_core.texts import completion_text, prompt_text
 
@@ -186,3 +189,46 @@ def test_a_typed_completion_is_scored_by_the_policy_that_sampled_the_group(engin
 def test_a_completion_that_cannot_be_scored_is_refused_in_a_sentence(text: str, said: str) -> None:
     with pytest.raises(GrpoError, match=said):
         Answering()(Question(step=1, group=0, completion=text), steps(small(), 1)[0], [], unpolled)
+
+
+def test_completions_that_were_cut_off_are_counted() -> None:
+    (cut,) = steps(small(task__max_tokens=3, task__difficulty="sweet_spot"), 1)
+    said = reasons(cut, 0)["length"]
+    assert said.chip == "8 of 8 cut off"
+    assert "at 3 tokens" in said.sentence and said.kind == "unhealthy"
+    (whole,) = steps(small(task__difficulty="easy"), 1)
+    assert "length" not in reasons(whole, 0)
+
+
+@pytest.mark.parametrize(
+    ("difficulty", "chip", "kind"), [("hopeless", "all wrong", "unhealthy"), ("easy", "all correct", "note")]
+)
+def test_hopeless_and_easy_groups_are_dead_for_opposite_reasons(difficulty: str, chip: str, kind: str) -> None:
+    (step,) = steps(small(task__difficulty=difficulty), 1)
+    dead = reasons(step, 0)["dead_groups"]
+    assert (dead.chip, dead.kind) == (chip, kind)
+
+
+def test_the_tensors_of_a_model_after_an_update_are_what_the_ledger_predicts() -> None:
+    settings = small(learner__group_size=2, task__prompts=1)
+    training = run(settings)
+    fresh = training.policy.ledger()["blocks"]
+    assert {(block.model, block.part) for block in fresh} == {
+        ("policy", "weights"),
+        ("policy", "gradients"),
+        ("reference", "weights"),
+    }
+    next(training)
+    after = training.policy.ledger()
+    blocks = {(block.model, block.part): block for block in after["blocks"]}
+    count = parameters(settings.model)
+    bill = Training(parameters=count, weight_bytes=4, gradient_bytes=4, optimizer="adamw", generated=0)
+    for block in ledger(bill):
+        if block.estimate:
+            continue
+        found = blocks[block.model, block.part]
+        tensors = 4 * 200  # Adam counts its steps in one more number a tensor
+        assert block.bytes <= found.bytes <= block.bytes + tensors, block
+    assert total(list(blocks.values())) == pytest.approx(20 * count, rel=0.01)
+    assert f"{count:,} numbers of float32" in blocks["policy", "weights"].formula
+    assert after["allocated"] is None, "on the CPU torch keeps no count"

@@ -16,8 +16,8 @@ from grpo_core.runs import files
 from grpo_core.runs.files import in_use, lock_path, replacing
 from grpo_core.runs.library import surplus
 from grpo_core.runs.run_file import RunReader, RunWriter
-from tests.core.runs.conftest import no_file_handle
-from tests.core.steps import random_origin, random_step
+from tests.core.runs.conftest import no_file_handle, written
+from tests.core.steps import random_steps
 
 
 def test_a_lock_that_was_left_in_a_folder_that_cannot_be_written_is_nobody_writing(
@@ -43,7 +43,7 @@ def test_what_a_killed_process_left_half_written_goes_and_the_rest_stays(run: Pa
     long_ago = time.time() - files.LEFT_BEHIND - 60
     for file in (*old, *others):
         os.utime(file, (long_ago, long_ago))
-    RunWriter.create(folder / "another.grpo", Settings(), origin=random_origin()).close()
+    written(folder / "another.grpo", [])
     assert not any(file.exists() for file in old)
     assert fresh.exists()
     assert all(file.exists() for file in others)
@@ -75,9 +75,7 @@ def few_files(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_disk_without_inodes_is_not_called_read_only(few_files: Path) -> None:
-    path = few_files / "run.grpo"
-    with RunWriter.create(path, Settings(), origin=random_origin()) as writer:
-        writer.append(random_step(1))
+    path = written(few_files / "run.grpo", random_steps(1))
     for number in range(20):
         try:
             (few_files / f"{number}.txt").touch()
