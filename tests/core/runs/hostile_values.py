@@ -13,8 +13,8 @@ from typing import Any
 from tests.core.runs.hostile import Change, both, statements
 
 KEYS = (
-    "id", "title", "created", "settings", "parent", "parent_step", "parent_path", "ended", "version", "origin", "series",
-    "thinned", "seed",
+    "id", "title", "created", "settings", "parent", "parent_step", "parent_path", "ended", "version", "origin",
+    "series", "thinned", "seed",
 )  # fmt: skip # in rows
 VALUES: dict[str, object] = {
     "nothing": None,
