@@ -49,17 +49,6 @@ def test_sampling_and_scoring_give_the_log_probabilities_of_a_full_forward_pass(
     assert np.abs(done.logp - expected).max() < 1e-5
 
 
-def test_a_completion_is_scored_alike_in_any_company() -> None:
-    asked, tokens, mask = batch([3, 6, 4], [1, 7, 3, 5, 2, 7])
-    with torch.no_grad():
-        together = score(MODEL, layout(asked, tokens, mask, CPU), 1.0).logp
-        for row, real in enumerate(mask):
-            length = int(real.sum())
-            prompt = asked[row // 2][asked[row // 2] >= 0][None]
-            alone = score(MODEL, layout(prompt, tokens[row : row + 1, :length], real[None, :length], CPU), 1.0).logp
-            assert torch.allclose(together[row, :length], alone[0], atol=1e-5)
-
-
 @pytest.mark.parametrize("group", [2, 8])
 def test_equal_completions_are_scored_once_and_alike(group: int) -> None:
     asked, tokens, mask = batch([3, 6, 4], [1, 7, 3, 5, 2, 7])
@@ -94,22 +83,3 @@ def test_gradients_in_float64_are_those_of_the_plain_pass(rows: Sequence[int]) -
     assert packed.keys() == plain.keys() == dict(model.named_parameters()).keys()
     for name, gradient in plain.items():
         assert torch.allclose(packed[name], gradient, rtol=1e-4, atol=1e-5 * float(gradient.abs().max() + 1)), name
-
-
-def test_what_stands_in_padding_gets_no_gradient() -> None:
-    asked, tokens, mask = batch([3, 6], [2, 7, 3, 5])
-    gradients = []
-    for fill in (0, 19):
-        MODEL.zero_grad()
-        score(MODEL, layout(asked, np.where(mask, tokens, fill), mask, CPU), 1.0).logp.sum().backward()
-        gradients.append([p.grad.clone() for p in MODEL.parameters() if p.grad is not None])
-    MODEL.zero_grad()
-    assert all(torch.equal(a, b) for a, b in zip(*gradients, strict=True))
-
-
-def test_the_temperature_divides_the_logits() -> None:
-    asked, tokens, mask = batch([4], [5])
-    place = layout(asked, tokens, mask, CPU)
-    with torch.no_grad():
-        cold, warm = (score(MODEL, place, temperature).dist_logp for temperature in (1.0, 2.0))
-    assert torch.allclose(torch.log_softmax(cold / 2, dim=-1), warm, atol=1e-5)
