@@ -57,8 +57,8 @@ def requested(
 ) -> SamplingRequest:
     """Return a request without a poll and at temperature 1. Its rows take the prompts in turn unless told otherwise."""
     turns = np.arange(len(uniforms)) % len(prompt_tokens) if prompt_of is None else prompt_of
-    others = {"temperature": 1.0, "poll": lambda done, total: None} | others
-    return SamplingRequest(prompt_tokens=prompt_tokens, prompt_of=turns, uniforms=uniforms, **others)
+    usual: dict[str, Any] = {"temperature": 1.0, "poll": lambda done, total: None}
+    return SamplingRequest(prompt_tokens=prompt_tokens, prompt_of=turns, uniforms=uniforms, **(usual | others))
 
 
 def sampled(

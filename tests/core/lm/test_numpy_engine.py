@@ -33,9 +33,9 @@ from grpo_core.lm.sampling import drawn
 from grpo_core.record import Step
 from grpo_core.surrogates import SURROGATES
 from tests.core.lm.models import CPU, TINY, lively, plain_logp, prompts, requested
-from tests.core.lm.test_layout import batch
-from tests.core.lm.test_layout import shapes as batch_shapes
 from tests.core.lm.test_learner import same, small
+from tests.core.lm.test_model import batch
+from tests.core.lm.test_model import shapes as batch_shapes
 
 SIZES = {
     "tiny": TINY,

@@ -155,6 +155,7 @@ def test_the_final_answer_is_the_one_that_is_marked_or_the_last_number_or_the_wh
         ("exact", "14.0", "14", False),
         ("number", "so 14.0", "14", True),
         ("number", "14=15", "14", False),
+        ("number", "14, not 7", "14", False),
         ("number", "none", "14", False),
         ("number", "-3", "-3", True),
         ("regex", "2+12=14", "=14$", True),

@@ -35,7 +35,7 @@ ARRAYS = (
     "dist_logp", "ref_dist_logp", "prompt_tokens", "watched_tokens", "reward_parts", "denominator", "advantage", "gate",
     "values", "context", "measurement.gradient_norm", "resume.logits", "rewards", "mask", "part", "logp",
 )  # fmt: skip # in rows
-SHAPES = ([0], [0, 2**30], [2**30, 0], [0, 0, 0], [2, 0, 2**30], [3], [1], [], [1] * 8, [1] * 40)
+SHAPES: tuple[list[int], ...] = ([0], [0, 2**30], [2**30, 0], [0, 0, 0], [2, 0, 2**30], [3], [1], [], [1] * 8, [1] * 40)
 ODD_TYPES: tuple[Any, ...] = (
     "O", "V8", "i4,i4", "(1000000,1000000)f8", ">f8", "<f16", "M8[s]", "S" + "9" * 30, [], {}, None, "f8" * 5000,
 )  # fmt: skip # one row
