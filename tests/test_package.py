@@ -253,21 +253,9 @@ def test_an_archive_has_the_same_bytes_whenever_it_is_made(tmp_path: Path) -> No
 
 def test_every_part_brings_the_text_of_its_licence(tmp_path: Path) -> None:
     modules = [
-        "numpy",
-        "PySide6",
-        "shiboken6",
-        "pyqtgraph",
-        "ziamath",
-        "ziafont",
-        "latex2mathml",
-        "array_api_compat",
-        "psutil",
-        "platformdirs",
-        "filelock",
-        "tqdm",
-        "app",
-        "json",
-    ]
+        "numpy", "PySide6", "shiboken6", "pyqtgraph", "ziamath", "ziafont", "latex2mathml", "array_api_compat",
+        "psutil", "platformdirs", "filelock", "tqdm", "app", "json",
+    ]  # fmt: skip # in rows
     parts = licences.distributions(ROOT, [*modules, "torch", "safetensors"])
     assert {part.name for part in parts} >= {"numpy", "PySide6_Essentials", "torch", "latex2mathml"}
     assert not [part.name for part in parts if not part.texts]

@@ -91,7 +91,7 @@ def test_a_file_in_another_encoding_is_told(tmp_path: Path) -> None:
 
 def test_columns_stand_in_any_order_and_cells_are_stripped(tmp_path: Path) -> None:
     table, lines = tmp_path / "mine.CSV", tmp_path / "mine.ndjson"
-    table.write_bytes(b"\xef\xbb\xbfnote,answer,prompt\r\nx, 2 ,1+1= \r\n\r\ny,6,2*3=\r\n")
+    table.write_bytes(b"\xef\xbb\xbfanswer,note,prompt\r\n 2 ,x,1+1= \r\n\r\n6,y,2*3=\r\n")
     lines.write_text('{"answer": 2.5, "prompt": "1+1.5="}\n{"prompt": 7, "answer": -3}\n')
     assert read(table) == [Prompt("1+1=", "2"), Prompt("2*3=", "6")]
     assert read(lines) == [Prompt("1+1.5=", "2.5"), Prompt("7", "-3")]

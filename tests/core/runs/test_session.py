@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import struct
 import tempfile
 import threading
@@ -201,11 +200,6 @@ def test_the_manifest_survives_its_own_text() -> None:
     assert manifest_from(manifest_text(FULL_SESSION).encode(), "x") == FULL_SESSION
     with pytest.raises(SessionError, match="notes is"):
         Manifest(notes="x" * 1_000_001)
-
-
-def test_the_folder_of_a_copy_is_made(session: Path) -> None:
-    open_session(session, session.parent / "a" / "b")
-    assert os.listdir(session.parent / "a" / "b")
 
 
 def packed(path: Path, entries: dict[str, bytes | str], method: int = zipfile.ZIP_DEFLATED) -> Path:

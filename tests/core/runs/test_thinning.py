@@ -100,16 +100,6 @@ def test_the_nearest_kept_update_also_in_the_run_it_branched_from(tmp_path: Path
         assert lineage.thinned() == (Stretch(1, point - 1, every),)
 
 
-def test_at_its_limit_a_run_asks_to_pause_and_nothing_is_dropped(tmp_path: Path) -> None:
-    with RunWriter.create(tmp_path / "run.grpo", Settings(), limit=1_200_000) as writer:
-        for step, scalars in steps(1, 900):
-            writer.append(step, scalars)
-        writer.commit()
-        assert "size limit" in str(writer.full)
-    with RunReader.open(tmp_path / "run.grpo") as reader:
-        assert [reader.step(number).step for number in (1, 3, 900)] == [1, 3, 900] and reader.thinned == ()
-
-
 @pytest.mark.parametrize("told", ["x", "[[1, 2]]", "[[5, 2, 2]]", "[[1, 9, 2], [9, 12, 2]]", "[[1, 2, true]]", "7"])
 def test_a_damaged_list_of_what_was_dropped_is_told(tmp_path: Path, told: str) -> None:
     path = noted(tmp_path / "run.grpo", told)

@@ -26,21 +26,9 @@ from tests.core.steps import random_step, random_steps, same
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="elsewhere an open file cannot go away")
 
 
-def moved(path: Path) -> None:
-    path.rename(path.with_name("moved.elsewhere"))
-
-
 def replaced(path: Path) -> None:
     path.unlink()
     path.write_bytes(b"another file")
-
-
-def replaced_by_another_run(path: Path) -> None:
-    written(path.with_name("other.grpo"), []).replace(path)
-
-
-def folder_deleted(path: Path) -> None:
-    shutil.rmtree(path.parent)
 
 
 def deleted_with_its_log(path: Path) -> None:
@@ -51,10 +39,13 @@ def deleted_with_its_log(path: Path) -> None:
 HAPPENINGS: dict[str, tuple[Callable[[Path], object], str]] = {
     "deleted": (Path.unlink, "no longer exists"),
     "deleted with its log": (deleted_with_its_log, "no longer exists"),
-    "moved": (moved, "no longer exists"),
-    "its folder deleted": (folder_deleted, "no longer exists"),
+    "moved": (lambda path: path.rename(path.with_name("moved.elsewhere")), "no longer exists"),
+    "its folder deleted": (lambda path: shutil.rmtree(path.parent), "no longer exists"),
     "replaced": (replaced, "has been replaced by another file"),
-    "replaced by another run": (replaced_by_another_run, "has been replaced by another file"),
+    "replaced by another run": (
+        lambda path: written(path.with_name("other.grpo"), []).replace(path),
+        "has been replaced by another file",
+    ),
 }
 
 
