@@ -30,6 +30,7 @@ from grpo_core.lm.packing import packed
 from grpo_core.lm.passes import Loss
 from grpo_core.lm.sampler import sample
 from grpo_core.lm.sampling import drawn
+from grpo_core.lm.vocabulary import STOP
 from grpo_core.record import Step
 from grpo_core.surrogates import SURROGATES
 from tests.core.lm.models import CPU, TINY, lively, plain_logp, prompts, requested
@@ -203,10 +204,13 @@ def test_the_same_random_numbers_draw_the_same_tokens(temperature: float, count:
 
 
 def test_the_longest_prompt_and_completion_fill_the_context_exactly() -> None:
-    _, weights = pair()
-    prompt, numbers = np.full((1, TINY.context - 12), 3), np.full((3, 12), 0.5)
-    weights.embed[0] -= 100 * weights.norm.weight  # it never ends by itself
-    assert drawn(CachedPrefixes(weights, prompt, 12), requested(prompt, numbers)).mask.all()
+    model, weights = pair()
+    request = requested(np.full((1, TINY.context - 12), 3), np.full((3, 12), 0.5))
+    with torch.no_grad():
+        model.embed.weight[STOP] -= 100 * model.norm.weight  # it never ends by itself
+    weights.embed[STOP] -= 100 * weights.norm.weight
+    for done in (sample(model, request), drawn(CachedPrefixes(weights, request.prompt_tokens, 12), request)):
+        assert done.mask.shape == (3, 12) and done.mask.all()
 
 
 class DoublePolicy(CharacterPolicy):

@@ -15,7 +15,7 @@ from grpo_core.lm.model import Transformer, layout, score
 from grpo_core.lm.sampler import sample
 from grpo_core.lm.sampling import ALIKE
 from grpo_core.lm.vocabulary import STOP, VOCABULARY
-from tests.core.lm.models import CPU, TINY, lively, prompts, requested, sampled
+from tests.core.lm.models import CPU, lively, prompts, requested, sampled
 
 
 def drawn(seed: int, rows: int, *, count: int = 1, longest: int = 12, temperature: float = 1.0) -> Table:
@@ -154,13 +154,3 @@ def test_it_is_asked_once_before_each_token_and_no_more_when_all_rows_have_ended
     numbers = np.random.default_rng(0).random((6, longest))
     done = sample(MODEL, requested(prompts(2), numbers, poll=poll))
     assert asked == [(token + 1, longest) for token in range(done.mask.sum(axis=-1).max())]
-
-
-def test_the_longest_prompt_and_completion_fill_the_context_exactly() -> None:
-    prompt = np.full((1, TINY.context - 12), 3)
-    numbers = np.full((3, 12), 0.5)
-    model = lively()
-    with torch.no_grad():
-        model.embed.weight[STOP] -= 100 * model.norm.weight  # it never ends by itself
-    done = sample(model, requested(prompt, numbers))
-    assert done.mask.shape == (3, 12)
