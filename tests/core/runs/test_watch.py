@@ -146,7 +146,7 @@ def test_a_branch_that_is_cut_short_is_saved_as_a_branch(tmp_path: Path, share: 
         path = written(tmp_path / "branch.grpo", random_steps(169, first=31), parent=(reader, 30), origin=None)
     writer = RunWriter.open(path)
     os.truncate(path, round(path.stat().st_size * share))
-    saved = lost_with(writer, 200, "").saved
+    saved = lost_with(writer, 200, CUT).saved
     assert saved is not None
     with RunReader.open(saved) as reader:
         assert 80 < reader.last < 200
