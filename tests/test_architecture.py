@@ -38,14 +38,7 @@ FLOORS = (
     ("bandit",),
     ("premises",),
     ("claims",),
-    (
-        "metrics",
-        "questions",
-        "texts",
-        "memory",
-        "snapshot_file",
-        "leading",
-    ),
+    ("metrics", "questions", "texts", "memory", "snapshot_file", "leading"),
     ("lm", "evaluated_step"),
     ("experiments",),
     ("explain", "reasons", "step_table", "breakpoints", "learners", "runs"),
@@ -62,18 +55,7 @@ FLOORS = (
 
 APP_FLOORS = (
     ("clock", "parts"),
-    (
-        "arguments",
-        "boxes",
-        "build",
-        "display",
-        "examples",
-        "folders",
-        "garbage",
-        "jobs",
-        "resources",
-        "training",
-    ),
+    ("arguments", "boxes", "build", "display", "examples", "folders", "garbage", "jobs", "resources", "training"),
     ("language", "theme"),
     ("formula", "plotting"),
     ("help", "workspace"),
@@ -122,15 +104,7 @@ LIGHT = tuple(
 )  # fmt: skip # table, one row per line
 LIGHT += tuple(
     f"grpo_core.trainers.hf.{name}"
-    for name in (
-        "adapter_files",
-        "folder",
-        "memory",
-        "reading",
-        "refusal",
-        "tensors",
-        "trl_script",
-    )
+    for name in ("adapter_files", "folder", "memory", "reading", "refusal", "tensors", "trl_script")
 )
 """Modules of the language models that do not need torch: text, prompts, rewards, the NumPy engine, and checks of a
 model's folder."""
@@ -149,11 +123,7 @@ HEAVY = {
     "platformdirs",
     "ziamath",
 }
-APART = {
-    "grpo_core.trainers.importers.parquet",
-    "grpo_core.traces.recorders.trl",
-    "grpo_core.traces.recorders.verl",
-}
+APART = {"grpo_core.trainers.importers.parquet", "grpo_core.traces.recorders.trl", "grpo_core.traces.recorders.verl"}
 """Files that import a heavy library, or are imported only when needed: the reader of Parquet, and the
 recorders, which run in another trainer's process and do not depend on the rest."""
 

@@ -11,22 +11,26 @@ from pathlib import Path
 
 import pytest
 
+from tools.package.lock import pinned, plain
+
 ROOT = Path(__file__).parent.parent
-PINS = dict(
-    line.split("==") for line in (ROOT / "constraints.txt").read_text("utf-8").splitlines() if not line.startswith("#")
-)
+PINS = pinned((ROOT / "constraints.txt").read_text("utf-8"))
 
 
-def normal(name: str) -> str:
-    """Normalize the name of a package as package indexes do."""
-    return re.sub(r"[-_.]+", "-", name).lower()
+def required(*extras: str) -> list[str]:
+    """Return what the project requires, and what these extras require."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    return [*project["dependencies"], *(one for extra in extras for one in project["optional-dependencies"][extra])]
+
+
+def names(requirements: list[str]) -> set[str]:
+    """Return the normalised names of the packages that are required."""
+    return {plain(re.split(r"[<>=!~\[; ]", one, maxsplit=1)[0]) for one in requirements}
 
 
 def test_every_direct_dependency_is_pinned() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    wanted = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
-    names = {normal(re.split(r"[<>=!~\[; ]", requirement, maxsplit=1)[0]) for requirement in wanted}
-    assert names <= {normal(name) for name in PINS}
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    assert names(required(*extras)) <= PINS.keys()
 
 
 def test_a_pin_is_one_exact_version_of_any_build() -> None:

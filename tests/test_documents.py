@@ -1,4 +1,4 @@
-"""Tests that links, paths, lessons and make targets named in README, HACKING and docs/ exist."""
+"""Links, paths, lessons and make targets in README, HACKING and docs/ exist; the table of clean systems is kept."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tools.clean_roots import DOCUMENT as INSTALL
+from tools.clean_roots import HEAD, SYSTEMS, merged
 from tools.house import DOCUMENT, document
+from tools.package.root import SCRIPTS
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted(
@@ -71,3 +74,28 @@ FOREIGN = re.compile(
 @pytest.mark.parametrize("path", sorted((ROOT / "resources" / "lessons").glob("*.toml")), ids=lambda path: path.stem)
 def test_the_lessons_have_no_foreign_turn_of_phrase(path: Path) -> None:
     assert FOREIGN.findall(path.read_text(encoding="utf-8")) == []
+
+
+OLD = "| Debian 12 | 3.11.2 | 23.0.1 its own | `make run` | 84 | 520 MB | 2026-11-28 |"
+TEST = "| Debian 12 | 3.11.2 | 23.0.1 its own | `make test` | 400 | 2,200 MB | 2026-11-28 |"
+OTHER = "| Debian 13 | 3.13.5 | 25.1.1 its own | `make run` | 80 | 530 MB | 2026-11-28 |"
+
+
+def test_a_row_replaces_that_of_the_same_system_command_and_kind_of_pip() -> None:
+    document = f"before\n\n{HEAD}\n|---|\n{OTHER}\n{OLD}\n\nafter | x |\n"
+    later = OLD.replace("84", "70").replace("23.0.1", "23.0.2").replace("-28", "-30")
+    newest = OLD.replace("23.0.1 its own", "26.3 newest")
+    assert merged(document, [TEST, later, newest]) == (
+        f"before\n\n{HEAD}\n|---|\n{later}\n{newest}\n{TEST}\n{OTHER}\n\nafter | x |\n"
+    )
+
+
+def test_the_document_has_the_table_and_no_other_place_is_written() -> None:
+    assert merged(INSTALL.read_text("utf-8"), []) == INSTALL.read_text("utf-8")
+    with pytest.raises(ValueError, match="substring not found"):
+        merged("no table", [OLD])
+
+
+@pytest.mark.skipif(not SCRIPTS.is_dir(), reason="debootstrap is not installed")
+def test_debootstrap_has_the_script_of_each_system_that_is_tried() -> None:
+    assert {one.mirror.script for one in SYSTEMS} <= {path.name for path in SCRIPTS.iterdir()}

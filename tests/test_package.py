@@ -13,10 +13,10 @@ import struct
 import subprocess
 import sys
 import tarfile
-import tomllib
 import xml.etree.ElementTree as ET
 from configparser import ConfigParser
 from functools import cache
+from itertools import chain
 from pathlib import Path, PurePosixPath
 
 import PySide6
@@ -28,6 +28,7 @@ from grpo_core.commands import cli
 from grpo_core.host.other_python import BESIDE_SOURCE, requirements
 from grpo_core.runs.run_file import RunReader
 from grpo_core.shipped import CORE_SOURCE
+from tests.test_dependencies import PINS, names, required
 from tools.package import archive, deb, icu_data, licences, lock, model, qt_plugins, sbom
 from tools.package.contents import (
     HIDDEN,
@@ -252,21 +253,9 @@ def test_an_archive_has_the_same_bytes_whenever_it_is_made(tmp_path: Path) -> No
 
 def test_every_part_brings_the_text_of_its_licence(tmp_path: Path) -> None:
     modules = [
-        "numpy",
-        "PySide6",
-        "shiboken6",
-        "pyqtgraph",
-        "ziamath",
-        "ziafont",
-        "latex2mathml",
-        "array_api_compat",
-        "psutil",
-        "platformdirs",
-        "filelock",
-        "tqdm",
-        "app",
-        "json",
-    ]
+        "numpy", "PySide6", "shiboken6", "pyqtgraph", "ziamath", "ziafont", "latex2mathml", "array_api_compat",
+        "psutil", "platformdirs", "filelock", "tqdm", "app", "json",
+    ]  # fmt: skip # in rows
     parts = licences.distributions(ROOT, [*modules, "torch", "safetensors"])
     assert {part.name for part in parts} >= {"numpy", "PySide6_Essentials", "torch", "latex2mathml"}
     assert not [part.name for part in parts if not part.texts]
@@ -493,18 +482,12 @@ def test_a_crash_of_lintian_is_no_verdict_of_it(
 
 
 def test_the_lock_holds_the_pinned_versions_of_all_that_packages_are_made_of() -> None:
-    pins = lock.pinned((ROOT / "constraints.txt").read_text("utf-8"))
     text = lock.LOCK.read_text("utf-8")
     locked = lock.pinned(text)
-    names = {lock.plain(name) for name in (*lock.PACKAGES, *(one for names in lock.ONLY_ON.values() for one in names))}
-    assert locked == {name: pins[name] for name in names}
+    packages = {lock.plain(name) for name in (*lock.PACKAGES, *chain.from_iterable(lock.ONLY_ON.values()))}
+    assert locked == {name: PINS[name] for name in packages}
     assert all("--hash=sha256:" in part for part in text.replace("\\\n", "").splitlines() if not part.startswith("#"))
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    wanted = [
-        *project["dependencies"],
-        *(one for extra in ("app", "package") for one in project["optional-dependencies"][extra]),
-    ]
-    assert {lock.plain(re.split(r"[<>=; ]", one, maxsplit=1)[0]) for one in wanted} <= locked.keys()
+    assert names(required("app", "package")) <= locked.keys()
 
 
 def test_the_texts_for_desktops_and_citations_name_the_last_version_that_was_released() -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 
 import pytest
 
+from tests.test_dependencies import PINS, names, required
+from tools.package import lock
 from tools.package.windows.cpython import exported
 from tools.package.windows.fetch import CARRIERS, PACKAGES, pinned
 from tools.package.windows.installer import LEFT_OUT, macros
@@ -17,33 +18,18 @@ ROOT = Path(__file__).parent.parent
 LISTS = sorted(SOURCES.glob("wheels-*.txt"))
 
 
-def plain(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def versions(text: str) -> dict[str, str]:
-    return {plain(name): version for name, version in re.findall(r"^([\w.-]+)==(\S+)", text, re.MULTILINE)}
-
-
 @pytest.mark.parametrize("listed", LISTS, ids=lambda path: path.stem)
 def test_the_windows_package_is_made_of_the_versions_that_are_tested(listed: Path) -> None:
-    pins, wheels = versions((ROOT / "constraints.txt").read_text("utf-8")), versions(listed.read_text("utf-8"))
-    carriers = versions("\n".join(CARRIERS))
-    assert wheels.keys() == {plain(name) for name in PACKAGES} | carriers.keys()
-    assert {name: wheels[name] for name in wheels.keys() & pins.keys()} == {
-        name: pins[name] for name in wheels.keys() & pins.keys()
-    }
+    wheels, carriers = lock.pinned(listed.read_text("utf-8")), lock.pinned("\n".join(CARRIERS))
+    assert wheels.keys() == {lock.plain(name) for name in PACKAGES} | carriers.keys()
+    assert all(version == PINS.get(name, version) for name, version in wheels.items())
     assert carriers.items() <= wheels.items()
     assert listed == pinned(listed.stem.removeprefix("wheels-"))
 
 
 def test_all_that_the_window_and_the_recipe_need_is_in_the_windows_package() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    extras = project["optional-dependencies"]
-    needed = [*project["dependencies"], *extras["app"], *extras["package"]]
-    here = [one for one in needed if "sys_platform == 'linux'" not in one]
-    names = {plain(re.split(r"[<>=!;\[ ]", one, maxsplit=1)[0]) for one in here}
-    assert names <= {plain(name) for name in PACKAGES}
+    here = [one for one in required("app", "package") if "sys_platform == 'linux'" not in one]
+    assert names(here) <= {lock.plain(name) for name in PACKAGES}
 
 
 @pytest.mark.parametrize("row", ["\t[   0] PyAIter_Check\n", "\t[   0] +base[   1] 0000 PyAIter_Check\n"])

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from grpo_core.config import Settings, language_settings, settings_from_json
+from grpo_core.config import Settings, language_settings
 from grpo_core.errors import GrpoError
 from grpo_core.learners import learner
 from grpo_core.metrics import METRICS, metrics
@@ -125,10 +125,6 @@ GOOD_SETTINGS: tuple[dict[str, Any], ...] = tuple(
 GOOD_MANIFEST: dict[str, Any] = json.loads(
     manifest_text(Manifest(settings=Settings(), layout="Compare", panels=("controls",), locked=("seed",), notes="x"))
 )
-
-
-def read_settings(text: str) -> None:
-    settings_from_json(text.encode("utf-8", "surrogatepass"))
 
 
 def read_manifest(text: str) -> None:

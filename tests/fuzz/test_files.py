@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from app.crash.safe_mode import StartMarker
 from app.settings.preferences import Preferences, load_preferences
-from grpo_core.config import Model
+from grpo_core.config import Model, settings_from_json
 from grpo_core.lm.prompt_file import read_prompts
 from grpo_core.shipped import CHECKPOINT, resource
 from tests.core.runs.ways import WAYS
@@ -32,7 +32,6 @@ from tests.fuzz.readers import (
     read_manifest,
     read_run,
     read_session,
-    read_settings,
     sentence,
 )
 
@@ -148,8 +147,9 @@ def test_a_manifest_with_odd_values(examples: int) -> None:
 
 @SHARES
 def test_settings_with_odd_values(examples: int) -> None:
-    text = st.one_of([odd_json(good) for good in GOOD_SETTINGS])
-    tried(examples, text, lambda found: sentence(lambda: read_settings(found)))
+    odd = [odd_json(good).map(lambda text: text.encode("utf-8", "surrogatepass")) for good in GOOD_SETTINGS]
+    content = st.one_of(*odd, *(damaged(json.dumps(good).encode()) for good in GOOD_SETTINGS))
+    tried(examples, content, lambda found: sentence(lambda: settings_from_json(found)))
 
 
 @SHARES

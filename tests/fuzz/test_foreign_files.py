@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -87,49 +87,53 @@ def driver(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Driver]
     take_down(one)
 
 
-def busy(driver: Driver) -> bool:
-    program = driver.program
-    return (
-        program.part("trainers").recorded_runs.busy or program.runs.busy or program.part("trainers").model_folders.busy
-    )
-
-
-def opened(driver: Driver, path: Path) -> bool:
-    """Open ``path``, inspect it, and close it. Returns whether that finished without Cancel."""
+def finished(driver: Driver, begin: Callable[[Path], object], path: Path) -> bool:
+    """Begin to read ``path``, inspect what was opened, and close it. Returns whether that finished without Cancel."""
     program, begun = driver.program, time.monotonic()
-    program.runs.open_path(path)
-    while busy(driver) and time.monotonic() - begun < GIVEN_UP:
+    trainers = program.part("trainers")
+
+    def busy() -> bool:
+        return trainers.recorded_runs.busy or program.runs.busy or trainers.model_folders.busy
+
+    begin(path)
+    while busy() and time.monotonic() - begun < GIVEN_UP:
         QApplication.processEvents()
         time.sleep(0.005)
-    ended = not busy(driver)
-    run = program.workspace.run
-    if isinstance(run, RecordedRun):
+    ended = not busy()
+    if isinstance(program.workspace.run, RecordedRun):
         driver.settle()
         program.workspace.move_to(1)
         driver.settle()
         program.runs.close_run()
     if not ended:
-        program.part("trainers").recorded_runs.close()
-        program.part("trainers").model_folders.close()
-    driver.qtbot.waitUntil(lambda: not busy(driver), timeout=5_000)  # a cancel that is ignored
+        trainers.recorded_runs.close()
+        trainers.model_folders.close()
+    driver.qtbot.waitUntil(lambda: not busy(), timeout=5_000)  # a cancel that is ignored
     driver.settle()
     return ended
+
+
+def outlives(driver: Driver, begin: Callable[[Path], object], sources: list[tuple[str, Path]]) -> None:
+    """Assert that the window stays small, responsive and without an unexpected error, whatever it reads."""
+    pulse, failed = Pulse(), []
+    for name, path in sources:
+        pulse.begin()
+        begun = time.monotonic()
+        how = "" if finished(driver, begin, path) else ", cancelled"
+        row = f"{time.monotonic() - begun:6.1f} s, silent {pulse.silence:4.2f} s, {pulse.memory >> 20} MB: {name}{how}"
+        print(row, flush=True)  # for ``pytest -s``
+        if pulse.silence > LONGEST_SILENCE or pulse.memory > MOST_MEMORY:
+            failed.append(row)
+        assert not any("Traceback" in text or "unexpected error" in text for text in driver.messages), driver.messages
+    pulse.stop()
+    assert failed == []
 
 
 @pytest.mark.parametrize("long", MODES)
 def test_the_window_outlives_every_source(driver: Driver, tmp_path: Path, long: bool) -> None:
     sources = made("hostile_sources", tmp_path / "sources", *(["--long"] if long else []))
     assert len(sources) >= 90
-    pulse, report = Pulse(), []
-    for name, path in sources[-9:] if long else sources:
-        pulse.begin()
-        begun = time.monotonic()
-        ended = opened(driver, path)
-        report.append((name, time.monotonic() - begun, pulse.silence, pulse.memory, ended))
-        said(report[-1])
-        assert not any("Traceback" in text or "unexpected error" in text for text in driver.messages), driver.messages
-    pulse.stop()
-    assert [one for one in report if one[2] > LONGEST_SILENCE or one[3] > MOST_MEMORY] == []
+    outlives(driver, driver.program.runs.open_path, sources[-9:] if long else sources)
 
 
 def test_the_window_outlives_every_model(driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,22 +143,7 @@ def test_the_window_outlives_every_model(driver: Driver, tmp_path: Path, monkeyp
         "app.trainers.controllers.model_folders.find_spec", lambda name: name
     )  # a look needs no library
     monkeypatch.setattr(driver.program.runs, "new_run_of", lambda settings: None)  # to train it is another matter
-    pulse, report = Pulse(), []
-    for name, path in models:
-        pulse.begin()
-        begun = time.monotonic()
-        driver.program.part("trainers").model_folders.open(path)
-        while driver.program.part("trainers").model_folders.busy and time.monotonic() - begun < GIVEN_UP:
-            QApplication.processEvents()
-            time.sleep(0.005)
-        ended = not driver.program.part("trainers").model_folders.busy
-        driver.program.part("trainers").model_folders.close()
-        driver.settle()
-        report.append((name, time.monotonic() - begun, pulse.silence, pulse.memory, ended))
-        said(report[-1])
-        assert not any("Traceback" in text or "unexpected error" in text for text in driver.messages), driver.messages
-    pulse.stop()
-    assert [one for one in report if one[2] > LONGEST_SILENCE or one[3] > MOST_MEMORY] == []
+    outlives(driver, driver.program.part("trainers").model_folders.open, models)
 
 
 def test_the_command_line_says_a_sentence_of_every_source(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -176,10 +165,3 @@ def test_the_command_line_s_reader_says_a_sentence_of_every_model(tmp_path: Path
     finally:
         readers.close()
     assert psutil.Process().memory_info().rss - before < MOST_MEMORY
-
-
-def said(row: tuple[str, float, float, int, bool]) -> None:
-    """Print a line of the report, for ``pytest -s``."""
-    name, seconds, silence, memory, ended = row
-    how = "" if ended else ", cancelled"
-    print(f"{seconds:6.1f} s, silent {silence:4.2f} s, {memory >> 20} MB: {name}{how}", flush=True)

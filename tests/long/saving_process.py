@@ -1,20 +1,13 @@
-"""A process that saves everything the program saves until it is killed: it forks one saver for each folder on
-standard input.
-
-On standard output, it prints each acknowledged save: ``run n`` if updates up to n are committed; ``session n``,
-``preferences n`` or ``lessons n`` for the n-th save of that kind.
+"""Savers of everything that the program saves. They print each acknowledged save: ``run n`` if updates up to n are
+committed; ``session n``, ``preferences n`` or ``lessons n`` for the n-th save of that kind.
 """
 
 from __future__ import annotations
 
-import os
 import random
-import sys
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from app.settings.preferences import Preferences, save_preferences
 from app.teaching.lessons.progress import LessonProgress
@@ -23,6 +16,7 @@ from grpo_core.config import Settings
 from grpo_core.metrics import metrics
 from grpo_core.runs.run_file import RunWriter
 from grpo_core.runs.session import Manifest, save_session
+from tests.core.runs.forks import say, serve
 
 MADE = [next(learner) for learner in [learners.learner(Settings())] for _ in range(16)]
 SCALARS = [metrics(step) for step in MADE]
@@ -58,22 +52,5 @@ def save(folder: Path, seed: int) -> None:
         say(deed, last if deed == "run" else turn)
 
 
-def say(deed: str, number: int) -> None:
-    """Print one line in a single write, so that a kill never leaves half of it."""
-    os.write(1, f"{deed} {number}\n".encode())
-
-
-def main() -> None:
-    """Serve folders until standard input ends."""
-    for line in sys.stdin:
-        seed, folder = line.rstrip("\n").split(" ", 1)
-        child = os.fork()
-        if child == 0:
-            save(Path(folder), int(seed))
-        say("pid", child)
-        os.waitpid(child, 0)
-        say("dead", 0)
-
-
 if __name__ == "__main__":
-    main()
+    serve(save)

@@ -33,28 +33,10 @@ SEEDS, PRESSES = 8, 250
 KEYS = tuple(
     getattr(Qt.Key, f"Key_{name}")
     for name in (
-        "Space",
-        "Period",
-        "Comma",
-        "E",
-        "T",
-        "N",
-        "P",
-        "Home",
-        "End",
-        "Left",
-        "Right",
-        "Up",
-        "Down",
-        "Return",
-        "Tab",
-        "PageUp",
-        "PageDown",
-        "Escape",
-        "5",
-        "Backspace",
+        "Space", "Period", "Comma", "E", "T", "N", "P", "Home", "End", "Left", "Right", "Up", "Down", "Return", "Tab",
+        "PageUp", "PageDown", "Escape", "5", "Backspace",
     )
-)
+)  # fmt: skip # in rows
 ENTRIES = ("", "abc", "0", "1", "3", "0.5", "-1", "1e9", "7", "12")
 TASKS = ("single_peak", "double_peak", "linear", "custom", "length", "chain")
 

@@ -79,6 +79,18 @@ def heard(driver: Driver, words: str) -> str:
     return sentences()[-1]
 
 
+def pause(driver: Driver) -> None:
+    driver.program.player.pause()
+    driver.qtbot.waitUntil(lambda: driver.program.controller.state is State.PAUSED, timeout=PATIENCE)
+
+
+def run_anew(driver: Driver) -> None:
+    """Begin a new run, and let it train."""
+    driver.program.actions["new_run"].trigger()
+    driver.settle()
+    driver.program.player.run()
+
+
 def goes_on(driver: Driver) -> None:
     """Assert that the displayed run can make further updates, and that everything its file claims to contain is
     readable.
@@ -87,8 +99,7 @@ def goes_on(driver: Driver) -> None:
     before = driver.head
     driver.program.player.run()
     driver.qtbot.waitUntil(lambda: driver.head >= before + 5, timeout=PATIENCE)
-    driver.program.player.pause()
-    driver.qtbot.waitUntil(lambda: driver.program.controller.state is State.PAUSED, timeout=PATIENCE)
+    pause(driver)
     driver.settle()
     with RunReader.open(run_path(driver)) as reader:
         assert reader.last == driver.head
@@ -158,42 +169,28 @@ def test_a_regular_expression_that_searches_without_end_stops_the_run_and_is_nam
 # -- its file ----------------------------------------------------------------------------------------------------------
 
 
-def deleted(path: Path) -> None:
-    path.unlink()
-
-
-def replaced_by_a_pipe(path: Path) -> None:
-    path.unlink()
-    os.mkfifo(path)
-
-
-def replaced_by_a_folder(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
-
-
-def replaced_by_a_device(path: Path) -> None:
-    path.unlink()
-    path.symlink_to("/dev/zero")
-
-
-def replaced_by_another_file(path: Path) -> None:
-    path.unlink()
-    path.write_bytes(b"another file" * 1000)
-
-
 def cut_short(path: Path) -> None:
     while path.stat().st_size < 60_000:  # a checkpoint brings the log into it now and then
         pass
     os.truncate(path, path.stat().st_size // 2)
 
 
-FILES: dict[str, tuple[Callable[[Path], None], str]] = {
-    "deleted": (deleted, "no longer exists"),
-    "pipe": (replaced_by_a_pipe, "has been replaced by another file"),
-    "folder": (replaced_by_a_folder, "has been replaced by another file"),
-    "device": (replaced_by_a_device, "has been replaced by another file"),
-    "another": (replaced_by_another_file, "has been replaced by another file"),
+def replaced_by(make: Callable[[Path], object]) -> tuple[Callable[[Path], object], str]:
+    """Return a fault that puts something else in the file's place, and how it is reported."""
+
+    def replaced(path: Path) -> None:
+        path.unlink()
+        make(path)
+
+    return replaced, "has been replaced by another file"
+
+
+FILES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "deleted": (Path.unlink, "no longer exists"),
+    "pipe": replaced_by(os.mkfifo),
+    "folder": replaced_by(Path.mkdir),
+    "device": replaced_by(lambda path: path.symlink_to("/dev/zero")),
+    "another": replaced_by(lambda path: path.write_bytes(b"another file" * 1000)),
     "cut short": (cut_short, "has been cut short"),
 }
 
@@ -202,13 +199,11 @@ FILES: dict[str, tuple[Callable[[Path], None], str]] = {
 def test_a_file_that_goes_away_pauses_the_run_and_what_it_held_is_saved_and_opens(driver: Driver, fault: str) -> None:
     happens, words = FILES[fault]
     path = run_path(driver)
-    driver.program.player.pause()
-    driver.qtbot.waitUntil(lambda: driver.program.controller.state is State.PAUSED, timeout=PATIENCE)
+    pause(driver)
     if fault == "cut short":
         driver.program.player.run()
         driver.qtbot.waitUntil(lambda: path.stat().st_size > 60_000, timeout=PATIENCE)
-        driver.program.player.pause()
-        driver.qtbot.waitUntil(lambda: driver.program.controller.state is State.PAUSED, timeout=PATIENCE)
+        pause(driver)
     happens(path)
     driver.program.player.run()
     sentence = heard(driver, words)
@@ -248,9 +243,7 @@ def test_a_file_that_may_not_grow_stops_the_run_and_it_goes_on_when_it_may(drive
 def test_memory_that_is_used_up_ends_in_a_sentence_or_suffices_and_new_runs_work(driver: Driver, spare: int) -> None:
     process = child(driver)
     limited(process, resource.RLIMIT_AS, process.memory_info().vms + spare)
-    driver.program.actions["new_run"].trigger()
-    driver.settle()
-    driver.program.player.run()
+    run_anew(driver)
     sentences = ("it ran out of memory", "not enough memory")
     driver.qtbot.waitUntil(
         lambda: driver.head >= 50 or any(words in text for text in driver.messages for words in sentences),
@@ -314,16 +307,13 @@ def test_a_disk_that_somebody_else_fills_at_once_stops_the_run_and_nothing_is_lo
 
 @pytest.mark.parametrize("small_disk", ["size=300m,nr_inodes=12"], indirect=True)
 def test_a_disk_that_takes_no_further_file_says_that(small_disk: Path, driver: Driver) -> None:
-    driver.program.player.pause()
-    driver.qtbot.waitUntil(lambda: driver.program.controller.state is State.PAUSED, timeout=PATIENCE)
+    pause(driver)
     fillers = []
     with suppress(OSError):
         for number in range(100):
             (small_disk / str(number)).touch()
             fillers.append(small_disk / str(number))
-    driver.program.actions["new_run"].trigger()
-    driver.settle()
-    driver.program.player.run()
+    run_anew(driver)
     heard(driver, "inodes")
     for filler in fillers:
         filler.unlink()

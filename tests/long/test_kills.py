@@ -8,11 +8,8 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -22,7 +19,7 @@ from app.teaching.lessons.progress import LessonProgress
 from grpo_core.metrics import METRICS
 from grpo_core.runs.run_file import RunReader, RunWriter
 from grpo_core.runs.verify import verified
-from tests.long import saving_process
+from tests.core.runs.forks import Server
 from tests.sessions import open_session, read_manifest
 
 KILLS = int(os.environ.get("GRPO_LAB_KILLS", "120"))
@@ -33,29 +30,12 @@ pytestmark = [
 ]
 
 
-def killed(server: subprocess.Popen[str], folder: Path, seed: int) -> dict[str, int]:
+def killed(server: Server, folder: Path, seed: int) -> dict[str, int]:
     """Return, for each kind of file, the last number acknowledged by a process killed at a random moment."""
-    assert server.stdin is not None
-    assert server.stdout is not None
     chance = random.Random(seed)
     after, moment = chance.randrange(1, 120), chance.random() * 0.02
-    server.stdin.write(f"{seed} {folder}\n")
-    server.stdin.flush()
-    told: dict[str, int] = {}
-    heard, pid, shot = 0, 0, False
-    while (line := server.stdout.readline().split())[0] != "dead":
-        heard += 1
-        if line[0] == "pid":
-            pid = int(line[1])
-        else:
-            told[line[0]] = int(line[1])
-        if pid and heard >= after and not shot:
-            until = time.perf_counter() + moment  # in the middle of whatever it does now
-            while time.perf_counter() < until:
-                pass
-            os.kill(pid, signal.SIGKILL)
-            shot = True
-    return told
+    said = server.killed(folder, seed, lambda said: len(said) >= after, moment)
+    return {kind: int(number) for kind, number in said}
 
 
 def check(folder: Path, told: dict[str, int]) -> Counter[str]:
@@ -91,17 +71,14 @@ def check(folder: Path, told: dict[str, int]) -> Counter[str]:
 
 
 def test_whatever_is_saved_when_it_is_killed_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
-    command = [sys.executable, str(Path(saving_process.__file__))]
     met: Counter[str] = Counter()
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+    with closing(Server("tests.long.saving_process")) as server:
         for seed in range(KILLS):
             folder = tmp_path / str(seed)
             folder.mkdir()
             for kind, many in check(folder, killed(server, folder, seed)).items():
                 met[kind] += bool(many)
             shutil.rmtree(folder)
-        assert server.stdin is not None
-        server.stdin.close()
     print(f"{KILLS} kills; had saved before:", dict(met))
     for kind in ("run", "session", "preferences", "lessons"):
         assert met[kind] > KILLS / 4, met

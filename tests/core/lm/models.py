@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 import torch
 
@@ -40,8 +43,22 @@ def lively(size: Model = TINY, seed: int = 0) -> Transformer:
 def prompts(count: int, seed: int = 0) -> np.ndarray:
     """Return (P, T_prompt) prompts of several lengths."""
     numbers = np.random.default_rng(seed)
-    rows = [encode(problems.drawn("mixed", numbers).text) for _ in range(count)]
+    return tokens_of(problems.drawn("mixed", numbers).text for _ in range(count))
+
+
+def tokens_of(asked: Iterable[str]) -> np.ndarray:
+    """Return (P, T_prompt) the tokens of prompts."""
+    rows = [encode(text) for text in asked]
     return padded(rows, max(map(len, rows)))
+
+
+def requested(
+    prompt_tokens: np.ndarray, uniforms: np.ndarray, *, prompt_of: np.ndarray | None = None, **others: Any
+) -> SamplingRequest:
+    """Return a request without a poll and at temperature 1. Its rows take the prompts in turn unless told otherwise."""
+    turns = np.arange(len(uniforms)) % len(prompt_tokens) if prompt_of is None else prompt_of
+    usual: dict[str, Any] = {"temperature": 1.0, "poll": lambda done, total: None}
+    return SamplingRequest(prompt_tokens=prompt_tokens, prompt_of=turns, uniforms=uniforms, **(usual | others))
 
 
 def sampled(
@@ -51,14 +68,7 @@ def sampled(
     rows = len(prompt_tokens) * group
     uniforms = np.random.default_rng(1).random((rows, longest))
     return sample(
-        model,
-        SamplingRequest(
-            prompt_tokens=prompt_tokens,
-            prompt_of=np.arange(rows) // group,
-            uniforms=uniforms,
-            temperature=temperature,
-            poll=lambda done, total: None,
-        ),
+        model, requested(prompt_tokens, uniforms, prompt_of=np.arange(rows) // group, temperature=temperature)
     )
 
 

@@ -13,14 +13,13 @@ from grpo_core.config import Settings
 from grpo_core.lm import rewards as rules
 from grpo_core.lm.batches import ATTEMPTS, draw, measured, stream
 from grpo_core.lm.checkpoint import started
-from grpo_core.lm.interface import SamplingRequest
 from grpo_core.lm.model import Transformer
-from grpo_core.lm.problems import Prompt, answer
+from grpo_core.lm.problems import Prompt
 from grpo_core.lm.rewards import PromptSource
 from grpo_core.lm.sampler import sample
-from grpo_core.lm.vocabulary import decode, encode, padded
+from grpo_core.lm.vocabulary import decode
 from grpo_core.record import Step
-from tests.core.lm.models import CharacterSampling
+from tests.core.lm.models import CharacterSampling, requested, tokens_of
 from tests.core.lm.test_learner import small
 
 
@@ -76,19 +75,8 @@ def test_a_batch_is_no_wider_than_its_longest_completion(model: Transformer) -> 
 def test_the_watched_completions_are_the_likeliest_ones(model: Transformer) -> None:
     settings = small()
     source = PromptSource(settings.language, settings.model.context)
-    rows = [encode(prompt.text) for prompt in source.watched]
-    count = len(rows)
-    done = sample(
-        model,
-        SamplingRequest(
-            prompt_tokens=padded(rows, max(map(len, rows))),
-            prompt_of=np.arange(count),
-            uniforms=np.zeros((count, 14)),
-            temperature=1.0,
-            likeliest=np.ones(count, bool),
-            poll=never,
-        ),
-    )
+    asked = tokens_of(prompt.text for prompt in source.watched)
+    done = sample(model, requested(asked, np.zeros((len(asked), 14)), likeliest=np.ones(len(asked), bool)))
     found = batch(settings, model).watched_tokens
     assert found is not None
     assert np.array_equal(found, np.where(done.mask, done.tokens, -1))
@@ -133,17 +121,7 @@ def test_accuracy_is_the_share_of_right_answers_to_the_held_out_prompts(model: T
     assert one["accuracy_sampled"] != other["accuracy_sampled"]
     right = 0
     for prompt in source.held_out:
-        done = sample(
-            model,
-            SamplingRequest(
-                prompt_tokens=np.array([encode(prompt.text)]),
-                prompt_of=np.zeros(1, int),
-                uniforms=np.zeros((1, 14)),
-                temperature=1.0,
-                likeliest=np.ones(1, bool),
-                poll=never,
-            ),
-        )
+        done = sample(model, requested(tokens_of([prompt.text]), np.zeros((1, 14)), likeliest=np.ones(1, bool)))
         right += decode(done.tokens[0]).rpartition("=")[2] == prompt.answer
     assert one["accuracy_greedy"] == pytest.approx(right / 64)
 
@@ -158,8 +136,3 @@ def test_own_prompts_are_asked_and_checked_as_the_settings_say(model: Transforme
         wanted = text.endswith("=14") if prompts(found)[row // 8].text == "2+3*4=" else text == "9"
         assert found.rewards[row] == wanted
     assert found.rewards.sum() > 0
-
-
-def test_prompts_are_those_of_arithmetic_with_their_answers(model: Transformer) -> None:
-    for prompt in prompts(batch(small(task__prompts=16), model)):
-        assert prompt == Prompt(prompt.text, str(answer(prompt.text.rstrip("="))))

@@ -15,34 +15,23 @@ from torch._subclasses.fake_tensor import DataDependentOutputException
 from grpo_core.errors import Cancelled
 from grpo_core.lm import device_sampling
 from grpo_core.lm.device_sampling import GRAPHS, LOOK, Graphs, TokenStep, chances, inverse
-from grpo_core.lm.interface import ReadRows, SamplingRequest, Table
+from grpo_core.lm.interface import ReadRows, Table
 from grpo_core.lm.model import Transformer
 from grpo_core.lm.sampler import CachedPrefixes, sample, sampled_on_device
 from grpo_core.lm.vocabulary import STOP
 from tests.core.lm.fake_cuda import fake_cuda
 from tests.core.lm.graphs import Driver, Recorded
-from tests.core.lm.models import TINY, lively, prompts
+from tests.core.lm.models import TINY, lively, prompts, requested
 from tests.core.lm.starving import CAPTURE, Starving
 from tests.core.lm.waiting import waits
 
 MODEL = lively(seed=4)
 
 
-def never(done: int, total: int) -> None:
-    """Do nothing when polled."""
-
-
 def both(rows: int, *, longest: int = 24, temperature: float = 1.0) -> tuple[Table, Table]:
     """Return the same completions sampled as on the CPU, and sampled without waiting."""
     numbers, asked = np.random.default_rng(7).random((rows, longest)), prompts(4)
-    request = SamplingRequest(
-        prompt_tokens=asked,
-        prompt_of=np.arange(rows) % 4,
-        uniforms=numbers,
-        temperature=temperature,
-        likeliest=np.arange(rows) % 5 == 0,
-        poll=never,
-    )
+    request = requested(asked, numbers, temperature=temperature, likeliest=np.arange(rows) % 5 == 0)
     return sample(MODEL, request), sampled_on_device(MODEL, request)
 
 
@@ -78,14 +67,7 @@ def test_a_step_that_can_be_a_graph_draws_the_same_tokens_and_is_kept(temperatur
     recorded = Recorded(model)
     for seed, prompt_seed in ((7, 0), (8, 3)):
         asked, numbers = prompts(4, seed=prompt_seed), np.random.default_rng(seed).random((600, 24))
-        request = SamplingRequest(
-            prompt_tokens=asked,
-            prompt_of=np.arange(600) % 4,
-            uniforms=numbers,
-            temperature=temperature,
-            likeliest=np.arange(600) % 5 == 0,
-            poll=never,
-        )
+        request = requested(asked, numbers, temperature=temperature, likeliest=np.arange(600) % 5 == 0)
         plain, replayed = sampled_on_device(model, request), sampled_on_device(model, request, recorded.graphs)
         assert np.array_equal(plain.tokens, replayed.tokens) and np.array_equal(plain.mask, replayed.mask)
         np.testing.assert_allclose(plain.logp, replayed.logp, atol=1e-5)
@@ -99,9 +81,7 @@ def test_a_step_that_can_be_a_graph_draws_the_same_tokens_and_is_kept(temperatur
 def test_a_step_that_is_kept_forgets_numbers_that_are_not_finite() -> None:
     model, numbers = lively(seed=4), np.random.default_rng(7).random((8, 6))
     recorded, bias = Recorded(model), model.get_parameter("blocks.0.qkv.bias")
-    request = SamplingRequest(
-        prompt_tokens=prompts(2), prompt_of=np.arange(8) % 2, uniforms=numbers, temperature=1.0, poll=never
-    )
+    request = requested(prompts(2), numbers)
     plain, before = sampled_on_device(model, request), bias.detach().clone()
     for broken in (True, False):
         with torch.no_grad():
@@ -126,9 +106,7 @@ def test_a_step_that_waits_for_the_gpu_is_refused_before_its_recording_begins(
         return decode(*given)
 
     rows.decode, graphs = asking, Graphs([])
-    request = SamplingRequest(
-        prompt_tokens=prompts(2), prompt_of=np.arange(4) % 2, uniforms=np.zeros((4, 6)), temperature=1.0, poll=never
-    )
+    request = requested(prompts(2), np.zeros((4, 6)))
     with driver, torch.no_grad():
         assert (graphs.of(rows, request, (STOP,), torch.float32) is None) == waiting
     assert driver.recordings == (0 if waiting else 1) and driver.mode == 0
@@ -157,9 +135,7 @@ def test_graphs_are_forgotten_beyond_a_few_and_when_weights_move() -> None:
 
     def sample_rows(rows: int) -> int:
         numbers = np.random.default_rng(0).random((rows, 3))
-        request = SamplingRequest(
-            prompt_tokens=asked, prompt_of=np.arange(rows) % 2, uniforms=numbers, temperature=1.0, poll=never
-        )
+        request = requested(asked, numbers)
         sampled_on_device(model, request, recorded.graphs)
         return len(recorded.steps)
 
@@ -175,9 +151,7 @@ def test_where_no_graph_can_be_recorded_the_same_is_sampled_and_it_is_logged_onc
     starved: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     graphs, numbers = Graphs([]), np.random.default_rng(7).random((8, 6))  # which looks for a GPU
-    request = SamplingRequest(
-        prompt_tokens=prompts(2), prompt_of=np.arange(8) % 2, uniforms=numbers, temperature=1.0, poll=never
-    )
+    request = requested(prompts(2), numbers)
     plain, hungry = sampled_on_device(MODEL, request), Starving(CAPTURE, times=int(starved))
     for _ in range(2):
         with hungry:
@@ -192,9 +166,7 @@ def test_a_cancelled_recording_is_cancelled_and_tried_again() -> None:
         raise Cancelled("the run was interrupted")
 
     graphs = Graphs([], cancelled)
-    request = SamplingRequest(
-        prompt_tokens=prompts(2), prompt_of=np.arange(4) % 2, uniforms=np.zeros((4, 3)), temperature=1.0, poll=never
-    )
+    request = requested(prompts(2), np.zeros((4, 3)))
     for _ in range(2):
         with pytest.raises(Cancelled):
             sampled_on_device(MODEL, request, graphs)
@@ -204,9 +176,7 @@ def test_graphs_are_freed_first_then_after_each_use_and_then_no_longer_recorded(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     recorded = Recorded(MODEL)
-    request = SamplingRequest(
-        prompt_tokens=prompts(2), prompt_of=np.arange(4) % 2, uniforms=np.zeros((4, 3)), temperature=1.0, poll=never
-    )
+    request = requested(prompts(2), np.zeros((4, 3)))
 
     def free_while_drawing(done: int, total: int) -> None:
         if done == 2:
@@ -237,22 +207,13 @@ def test_the_host_waits_at_looks_and_for_the_result_alone(longest: int, graph: b
     numbers = np.random.default_rng(0).random((16, longest))
     with waits() as seen:
         done = sampled_on_device(
-            model,
-            SamplingRequest(
-                prompt_tokens=asked, prompt_of=np.arange(16) % 2, uniforms=numbers, temperature=1.0, poll=never
-            ),
-            Graphs([], lambda step: step.next) if graph else None,
+            model, requested(asked, numbers), Graphs([], lambda step: step.next) if graph else None
         )
     assert done.mask.all()
     assert dict(seen) == {"cpu": 1 + (longest - 1) // LOOK}
     assert sum(seen.values()) / longest <= 0.05
     with waits() as seen:
-        sample(
-            model,
-            SamplingRequest(
-                prompt_tokens=asked, prompt_of=np.arange(16) % 2, uniforms=numbers, temperature=1.0, poll=never
-            ),
-        )
+        sample(model, requested(asked, numbers))
     assert sum(seen.values()) / longest > 3, "what is counted is there to be counted"
 
 
@@ -273,18 +234,7 @@ def test_what_is_read_while_it_is_sampled_grows_to_what_is_drawn(graphs: Graphs 
         assert all(stops == (STOP in own) for own, stops in zip(told[-1], stopped, strict=True))
 
     numbers = np.random.default_rng(5).random((8, 12))
-    done = sampled_on_device(
-        MODEL,
-        SamplingRequest(
-            prompt_tokens=prompts(2),
-            prompt_of=np.arange(8) % 2,
-            uniforms=numbers,
-            temperature=1.0,
-            poll=poll,
-            drawing=readers.append,
-        ),
-        graphs,
-    )
+    done = sampled_on_device(MODEL, requested(prompts(2), numbers, drawing=readers.append, poll=poll), graphs)
     told.append([done.tokens[row][done.mask[row]].tolist() for row in range(2, 6)])
     assert told[0] == [[]] * 4
     for before, after in itertools.pairwise(told):
@@ -293,9 +243,7 @@ def test_what_is_read_while_it_is_sampled_grows_to_what_is_drawn(graphs: Graphs 
 
 def test_in_bfloat16_probabilities_are_near_those_of_float32() -> None:
     numbers, asked = np.random.default_rng(7).random((400, 6)), prompts(4)
-    request = SamplingRequest(
-        prompt_tokens=asked, prompt_of=np.arange(400) % 4, uniforms=numbers, temperature=1.0, poll=never
-    )
+    request = requested(asked, numbers)
     exact = sampled_on_device(MODEL, request)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         rounded = sampled_on_device(MODEL, request)

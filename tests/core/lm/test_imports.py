@@ -1,4 +1,4 @@
-"""torch stays in the model's process: which modules import it, and that the window's process never does."""
+"""torch stays in the process of a model that it computes, and its compiler is not loaded."""
 
 from __future__ import annotations
 
@@ -9,68 +9,45 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_architecture import APART, LIGHT, ROOT, files, imports, inside, module_name
+from tests.test_architecture import LIGHT, ROOT, files, imports, inside, module_name
 
 HEAVY = {"torch", "safetensors", "transformers", "peft"}
-WITH_TORCH = {
-    "model",
-    "sampler",
-    "checkpoint",
-    "pretraining",
-    "trained_weights",
-    "character_policy",
-    "engines",
-    "device_sampling",
-}
-"""Modules of grpo_core.lm that name torch or its file format. ``engines`` imports it if it is installed."""
-
-OF_FOLDERS = {
-    "adapter",
-    "layers",
-    "chat",
-    "learner",
-    "loading",
-    "folder_policy",
-    "sampling",
-    "saving",
-    "scoring",
-    "weights",
-}
-"""Modules of grpo_core.trainers.hf that name torch, transformers or peft."""
 
 
-def loaded_by(modules: list[str], home: Path) -> set[str]:
-    """Return the names of all packages that a new process has loaded after importing ``modules``."""
-    code = (
-        "import importlib, sys\n"
-        "for name in sys.argv[1:]: importlib.import_module(name)\n"
-        "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
-    )
+def loaded_by(code: str, home: Path) -> set[str]:
+    """Return the names of all modules that a new process has loaded after ``code``."""
+    code += "\nimport sys; print(*sys.modules)"
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "GRPO_LAB_HOME": str(home)}
-    command = [sys.executable, "-c", code, *modules]
+    command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stderr
     return set(done.stdout.split())
 
 
-def test_torch_is_named_by_the_modules_of_the_model_and_no_others() -> None:
-    named = {
-        module_name(path)
-        for package in ("grpo_core", "app")
-        for path in files(package)
-        if any(inside(module, heavy) for module in imports(path) for heavy in HEAVY)
-    }
-    of_folders = {f"grpo_core.trainers.hf.{name}" for name in OF_FOLDERS}
-    assert named - APART == {f"grpo_core.lm.{name}" for name in WITH_TORCH} | of_folders
-
-
 def test_everything_that_the_window_can_import_leaves_torch_out(tmp_path: Path) -> None:
     app = [module_name(path) for path in files("app") if path.stem != "__main__"]
-    loaded = loaded_by(
-        [*app, *LIGHT, "grpo_core.learners", "grpo_core.commands.cli", "grpo_core.host.process"], tmp_path
-    )
+    core = [*LIGHT, "grpo_core.learners", "grpo_core.commands.cli", "grpo_core.host.process"]
+    loaded = loaded_by(f"import {', '.join([*app, *core])}", tmp_path)
     assert not loaded & HEAVY
     assert "PySide6" in loaded
+
+
+def test_a_new_run_loads_no_torch(tmp_path: Path) -> None:
+    code = "from grpo_core.learners import learner; from grpo_core.config import language_settings as wanted"
+    loaded = loaded_by(f"{code}; next(learner(wanted()))", tmp_path)
+    assert "torch" not in loaded and "grpo_core.lm.learner" in loaded
+
+
+def test_training_with_torch_never_loads_its_compiler(tmp_path: Path) -> None:
+    code = (
+        "from grpo_core.config import language_settings\n"
+        "from grpo_core.lm.engines import ENGINES\n"
+        "from grpo_core.lm.learner import LanguageLearner\n"
+        "steps = LanguageLearner(language_settings(), make_policy=ENGINES['torch'])\n"
+        "next(steps), next(steps)"
+    )
+    loaded = loaded_by(code, tmp_path)
+    assert "torch" in loaded and not loaded & {"torch._dynamo", "sympy"}
 
 
 @pytest.mark.parametrize("name", LIGHT)

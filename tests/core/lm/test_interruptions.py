@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 from grpo_core.config import PRESETS, Settings
 from grpo_core.errors import Cancelled, GrpoError, NonFiniteError
 from grpo_core.learners import learner, origin
+from grpo_core.lm.engines import ENGINES
+from grpo_core.lm.interface import NUMPY, TORCH
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.record import Step
 from grpo_core.runs.run_file import RunReader, RunWriter
@@ -43,26 +46,27 @@ def identical(one: Step, other: Step) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("mu", "changes"),
+    ("engine", "mu", "changes"),
     [
-        (1, {}),
-        (3, {}),
-        (2, {"task__accuracy_every": 1}),
-        (2, {"optimizer__kind": "sgd"}),
-        (2, {"learner__critic": True, "objective__baseline": "given", "objective__std": "none"}),
+        (TORCH, 1, {}),
+        (TORCH, 3, {}),
+        (TORCH, 2, {"task__accuracy_every": 1}),
+        (TORCH, 2, {"optimizer__kind": "sgd"}),
+        (TORCH, 2, {"learner__critic": True, "objective__baseline": "given", "objective__std": "none"}),
+        (NUMPY, 2, {}),
     ],
 )
-def test_an_update_may_be_cancelled_wherever_it_asks(mu: int, changes: dict[str, Any]) -> None:
+def test_an_update_may_be_cancelled_wherever_it_asks(engine: str, mu: int, changes: dict[str, Any]) -> None:
     settings = small(learner__mu=mu, **SHORT, **changes)
-    expected = steps(settings, 3)
+    expected = list(islice(run(settings, make_policy=ENGINES[engine]), 3))
     poll = Counted()
-    going = run(settings, poll=poll)
+    going = run(settings, poll=poll, make_policy=ENGINES[engine])
     next(going)
     asked = poll.asked
     next(going)
     times = poll.asked - asked
     assert times >= 2 * mu + 1
-    going = run(settings, history=expected[:1], poll=poll)
+    going = run(settings, history=expected[:1], poll=poll, make_policy=ENGINES[engine])
     for moment in range(1, times + 1):
         poll.yes_at = poll.asked + moment
         with pytest.raises(Cancelled):
@@ -71,9 +75,10 @@ def test_an_update_may_be_cancelled_wherever_it_asks(mu: int, changes: dict[str,
         assert identical(next(going), wanted), "after being cancelled at every one of them"
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("mu", [1, 2])
-def test_weights_that_overflow_are_taken_back(mu: int) -> None:
-    going = run(small(learner__mu=mu, **SHORT))
+def test_weights_that_overflow_are_taken_back(engine: str, mu: int) -> None:
+    going = run(small(learner__mu=mu, **SHORT), make_policy=ENGINES[engine])
     done = [next(going)]
     sane = going.settings
     going.settings = sane.replace({"optimizer.learning_rate": 1e3, "optimizer.weight_decay": 1e3})
@@ -83,7 +88,7 @@ def test_weights_that_overflow_are_taken_back(mu: int) -> None:
     assert f"The run is at update {len(done)}" in str(refused.value)
     assert np.array_equal(going.policy.state()["weights"], done[-1].resume["weights"])
     going.settings = sane
-    again = run(sane, history=done[-1:])
+    again = run(sane, history=done[-1:], make_policy=ENGINES[engine])
     assert identical(next(going), next(again))
 
 

@@ -13,6 +13,7 @@ from grpo_core.config.settings import flat, is_live
 from grpo_core.errors import GrpoError, SettingsError
 from grpo_core.lm.rewards import PromptSource
 from grpo_core.lm.vocabulary import STOP
+from grpo_core.metrics import metrics
 from grpo_core.record import Step
 from tests.core.lm.test_learner import run, same, small
 
@@ -88,9 +89,18 @@ def test_what_an_answer_pays_is_that_of_the_settings() -> None:
 
 def test_a_reference_that_is_not_watched_any_more_is_left_out() -> None:
     _, after = changed("model.watch_reference", False, objective__beta=0.0)
-    assert after.ref_logp is None and after.ref_dist_logp is None
+    assert after.ref_logp is None and after.ref_dist_logp is None and np.isnan(metrics(after)["kl"])
     _, after = changed("model.watch_reference", False)
     assert after.ref_logp is not None, "a loss with β above 0 needs it"
+
+
+def test_a_batch_is_as_large_as_the_settings_say() -> None:
+    going = run(small())
+    next(going)
+    going.settings = going.settings.replace({"learner.group_size": 3, "task.prompts": 4})
+    assert next(going).tokens.shape[0] == 12
+    with pytest.raises(SettingsError, match="another kind of policy"):
+        going.settings = Settings()
 
 
 def test_weights_are_kept_as_often_as_asked_for() -> None:

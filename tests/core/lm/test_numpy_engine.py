@@ -4,7 +4,6 @@ updates.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,13 +13,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grpo_core.config import PRESETS, Model, Objective, Settings, language_settings
-from grpo_core.errors import Cancelled, GrpoError, NonFiniteError, SettingsError
-from grpo_core.learners import leading_to, origin
-from grpo_core.lm.answers import Answering
+from grpo_core.config import Model, Objective, Settings, language_settings
+from grpo_core.errors import GrpoError, SettingsError
+from grpo_core.learners import leading_to
 from grpo_core.lm.character_policy import CharacterPolicy
 from grpo_core.lm.engines import ENGINES
-from grpo_core.lm.interface import NUMPY, TORCH, SamplingRequest, Scores, engine_of
+from grpo_core.lm.interface import NUMPY, TORCH, Scores, engine_of
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.lm.model import Transformer, initialized, layout, score
 from grpo_core.lm.numpy_engine.numpy_policy import NumpyPolicy, logit_gradient, started
@@ -32,16 +30,13 @@ from grpo_core.lm.packing import packed
 from grpo_core.lm.passes import Loss
 from grpo_core.lm.sampler import sample
 from grpo_core.lm.sampling import drawn
-from grpo_core.metrics import metrics
-from grpo_core.progress import unpolled
-from grpo_core.questions import Question, Replay, Replayed
+from grpo_core.lm.vocabulary import STOP
 from grpo_core.record import Step
 from grpo_core.surrogates import SURROGATES
-from grpo_core.texts import completion_text
-from tests.core.lm.models import CPU, TINY, lively, plain_logp, prompts
-from tests.core.lm.test_layout import batch
-from tests.core.lm.test_layout import shapes as batch_shapes
+from tests.core.lm.models import CPU, TINY, lively, plain_logp, prompts, requested
 from tests.core.lm.test_learner import same, small
+from tests.core.lm.test_model import batch
+from tests.core.lm.test_model import shapes as batch_shapes
 
 SIZES = {
     "tiny": TINY,
@@ -196,32 +191,12 @@ def test_the_softmax_is_that_of_the_plain_formula_bit_for_bit(keys: int) -> None
     assert np.array_equal(scores, expected)
 
 
-def test_what_stands_in_padding_reaches_no_gradient() -> None:
-    _, weights = pair()
-    asked, tokens, mask = batch([3, 6], [2, 7, 3, 5])
-    found = []
-    for fill in (0, 19):
-        place, gradient = packed(asked, np.where(mask, tokens, fill), mask), Weights(TINY, np.float64)
-        trace = forward(weights, place)
-        backward(weights, place, trace, np.ones_like(trace.logits), gradient)
-        found.append(gradient.flat)
-    assert np.array_equal(found[0], found[1])
-
-
 @pytest.mark.parametrize("temperature", [0.7, 1.0, 1.6])
 @pytest.mark.parametrize("count", [1, 5])
 def test_the_same_random_numbers_draw_the_same_tokens(temperature: float, count: int) -> None:
     model, weights = pair(seed=4)
     numbers = np.random.default_rng(3).random((24, 14))
-    of, greedy = np.arange(24) % count, np.arange(24) > 18
-    request = SamplingRequest(
-        prompt_tokens=prompts(count),
-        prompt_of=of,
-        uniforms=numbers,
-        temperature=temperature,
-        likeliest=greedy,
-        poll=lambda done, total: None,
-    )
+    request = requested(prompts(count), numbers, temperature=temperature, likeliest=np.arange(24) > 18)
     expected = sample(model, request)
     found = drawn(CachedPrefixes(weights, prompts(count), 14), request)
     assert np.array_equal(found.tokens, expected.tokens) and np.array_equal(found.mask, expected.mask)
@@ -229,18 +204,13 @@ def test_the_same_random_numbers_draw_the_same_tokens(temperature: float, count:
 
 
 def test_the_longest_prompt_and_completion_fill_the_context_exactly() -> None:
-    _, weights = pair()
-    prompt, numbers = np.full((1, TINY.context - 12), 3), np.full((3, 12), 0.5)
-    weights.embed[0] -= 100 * weights.norm.weight  # it never ends by itself
-    request = SamplingRequest(
-        prompt_tokens=prompt,
-        prompt_of=np.zeros(3, int),
-        uniforms=numbers,
-        temperature=1.0,
-        poll=lambda done, total: None,
-    )
-    done = drawn(CachedPrefixes(weights, prompt, 12), request)
-    assert done.mask.all()
+    model, weights = pair()
+    request = requested(np.full((1, TINY.context - 12), 3), np.full((3, 12), 0.5))
+    with torch.no_grad():
+        model.embed.weight[STOP] -= 100 * model.norm.weight  # it never ends by itself
+    weights.embed[STOP] -= 100 * weights.norm.weight
+    for done in (sample(model, request), drawn(CachedPrefixes(weights, request.prompt_tokens, 12), request)):
+        assert done.mask.shape == (3, 12) and done.mask.all()
 
 
 class DoublePolicy(CharacterPolicy):
@@ -323,16 +293,6 @@ def test_a_run_goes_on_with_the_other_engine_which_knows_how_far_it_differs(
     assert np.abs(then.ref_logp - whole[stop].ref_logp).max() < 1e-4, "the reference begins alike"
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_run_goes_on_with_its_own_engine_bit_for_bit(engine: str) -> None:
-    wanted = small(learner__mu=2)
-    first = going(engine, wanted)
-    whole = [next(first) for _ in range(5)]
-    second = going(engine, wanted, leading_to(whole[3], lambda number: whole[number - 1]))
-    assert (second.recorded_by, second.drift) == (engine, 0.0)
-    assert same(next(second), whole[4])
-
-
 def test_the_optimizer_remembers_the_same_in_both_snapshots() -> None:
     states = []
     for engine in ENGINES:
@@ -346,68 +306,9 @@ def test_the_optimizer_remembers_the_same_in_both_snapshots() -> None:
     assert states[0].keys() == states[1].keys()
 
 
-def test_an_interrupted_update_leaves_nothing_behind() -> None:
-    asked = [False]
-
-    def poll() -> None:
-        if asked[0]:
-            raise Cancelled
-
-    wanted = small(learner__mu=2)
-    run = LanguageLearner(wanted, poll=poll, make_policy=ENGINES[NUMPY])
-    whole = going(NUMPY, wanted)
-    assert same(next(run), next(whole))
-    asked[0] = True
-    with pytest.raises(Cancelled):
-        next(run)
-    asked[0] = False
-    assert same(next(run), next(whole)) and same(next(run), next(whole))
-
-
-def test_weights_that_overflow_are_told_and_taken_back() -> None:
-    run = going(NUMPY, small())
-    next(run)
-    before = run.policy.state()["weights"]
-    sane = run.settings
-    run.settings = sane.replace({"optimizer.learning_rate": 1e3, "optimizer.weight_decay": 1e3})
-    with contextlib.suppress(NonFiniteError):
-        for step in run:
-            before = run.policy.state()["weights"]
-            assert step.step < 100, "it is told of"
-    assert np.array_equal(run.policy.state()["weights"], before)
-    run.settings = sane
-    assert np.isfinite(next(run).logp).all()
-
-
-def test_what_is_scored_and_replayed_is_answered_by_this_engine_too() -> None:
-    wanted = small()
-    run = going(NUMPY, wanted)
-    whole = [next(run) for _ in range(2)]
-    answering = Answering()
-    text = completion_text(whole[1], 0, origin(wanted)).removesuffix("⏎")
-    answer = answering(Question(step=2, group=0, completion=text), whole[1], whole[:1], unpolled)
-    assert np.abs(answer.logp - whole[1].old_logp[0][whole[1].mask[0]]).max() < 1e-5
-    replayed = answering(Replay(step=2, settings=wanted), whole[1], whole[:1], unpolled)
-    assert isinstance(replayed, Replayed) and np.array_equal(replayed.arrays["logp"], whole[1].logp)
-
-
 def test_without_torch_only_the_cpu_is_there() -> None:
     with pytest.raises(SettingsError, match="torch is not installed"):
         NumpyPolicy(language_settings().replace({"model.device": "cuda"}))
-
-
-@pytest.mark.parametrize("preset", PRESETS)
-def test_every_preset_trains_and_its_record_recomputes(preset: str) -> None:
-    wanted = PRESETS[preset].applied_to(small(optimizer__learning_rate=1e-3)).replace({"learner.mu": 2})
-    run = going(NUMPY, wanted)
-    for _ in range(2):
-        step = next(run)
-        told = metrics(step)
-        seldom = {"best_action", "accuracy_greedy", "accuracy_sampled"}
-        assert all(np.isfinite(value) for name, value in told.items() if name not in seldom)
-        assert np.array_equal(step.logp[0], step.old_logp), "the first pass is on-policy by construction"
-        assert step.sampling_logp is not None
-        assert np.abs(step.sampling_logp - step.old_logp)[step.mask].max() < 1e-4
 
 
 @pytest.mark.parametrize("stage", ["forward", "backward", "sample"])

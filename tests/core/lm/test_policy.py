@@ -12,7 +12,7 @@ from grpo_core.config import Optimizer, Settings, language_settings
 from grpo_core.errors import GrpoError, SettingsError
 from grpo_core.lm.character_policy import CharacterPolicy
 from grpo_core.lm.checkpoint import devices
-from grpo_core.lm.trained_weights import State
+from grpo_core.lm.trained_weights import State, spare_the_compiler, step
 
 ADAM = Optimizer(kind="adam", learning_rate=1e-2, weight_decay=0.1)
 SGD = Optimizer(kind="sgd", learning_rate=0.1)
@@ -31,12 +31,34 @@ def pushed(policy: CharacterPolicy, seed: int, scale: float = 1.0) -> torch.Tens
     return torch.cat([weight.grad.ravel() for weight in policy.model.parameters() if weight.grad is not None])
 
 
+def stepped(*policies: CharacterPolicy, seed: int, optimizer: Optimizer = ADAM) -> None:
+    """Take a step along random gradients with each policy."""
+    for policy in policies:
+        pushed(policy, seed)
+        policy.stepped(optimizer)
+
+
 def weights(policy: CharacterPolicy) -> np.ndarray:
     return policy.state()["weights"]
 
 
 def same(one: State, other: State) -> bool:
     return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
+
+
+@pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.AdamW])
+def test_a_step_is_the_one_that_torch_makes(kind: type[torch.optim.Optimizer]) -> None:
+    spare_the_compiler()
+    weights = [torch.nn.Parameter(torch.linspace(-1, 1, 7)) for _ in range(2)]
+    own, theirs = (kind([weight], lr=0.1, weight_decay=0.01) for weight in weights)  # type: ignore[call-arg]
+    for pull in (1.0, -0.3, 2.0):
+        for weight in weights:
+            weight.grad = pull * weight.detach() + 0.1
+        step(own)
+        theirs.step()
+    assert torch.equal(*weights)
+    assert not torch.equal(weights[0], torch.linspace(-1, 1, 7))
+    assert torch.is_grad_enabled()
 
 
 def test_plain_descent_moves_by_the_rate_times_the_gradient() -> None:
@@ -75,8 +97,7 @@ def test_a_long_gradient_is_scaled_down_and_its_own_length_told() -> None:
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_a_gradient_that_is_not_finite_moves_nothing_and_is_forgotten(value: float) -> None:
     policy = tiny()
-    pushed(policy, 0)
-    policy.stepped(ADAM)
+    stepped(policy, seed=0)
     before = policy.state()
     pushed(policy, 1)
     next(policy.model.parameters()).grad[0, 0] = value  # type: ignore[index]
@@ -88,77 +109,52 @@ def test_a_gradient_that_is_not_finite_moves_nothing_and_is_forgotten(value: flo
 def test_a_restored_policy_goes_on_bit_for_bit() -> None:
     one, other = tiny(), tiny()
     for t in range(3):
-        pushed(one, t)
-        one.stepped(ADAM)
+        stepped(one, seed=t)
     other.restore(one.state(), ADAM)
     assert same(one.state(), other.state())
-    for policy in (one, other):
-        for t in range(3, 6):
-            pushed(policy, t)
-            policy.stepped(ADAM)
+    for t in range(3, 6):
+        stepped(one, other, seed=t)
     assert same(one.state(), other.state())
 
 
 def test_what_was_kept_does_not_change_when_the_policy_moves_on() -> None:
     policy = tiny()
-    pushed(policy, 0)
-    policy.stepped(ADAM)
+    stepped(policy, seed=0)
     kept = policy.state()
     copy = {name: value.copy() for name, value in kept.items()}
     policy.critic += 1
-    pushed(policy, 1)
-    policy.stepped(ADAM)
+    stepped(policy, seed=1)
     assert same(kept, copy)
     policy.restore(kept, ADAM)
-    pushed(policy, 1)
-    policy.stepped(ADAM)
+    stepped(policy, seed=1)
     assert same(kept, copy), "nor is it written to after being restored from"
 
 
-@pytest.mark.parametrize("between", [SGD, ADAM])
-def test_a_policy_that_was_put_back_goes_on_as_if_nothing_had_been(between: Optimizer) -> None:
+@pytest.mark.parametrize("before", [0, 1], ids=["before its first step", "after a step"])
+@pytest.mark.parametrize("between", [SGD, ADAM], ids=["SGD", "Adam"])
+def test_a_policy_that_was_put_back_goes_on_as_if_nothing_had_been(between: Optimizer, before: int) -> None:
     one, other = tiny(), tiny()
-    for policy in (one, other):
-        pushed(policy, 0)
-        policy.stepped(ADAM)
+    for seed in range(before):
+        stepped(one, other, seed=seed)
     for seed in (5, 6):
         kept = other.kept()
-        pushed(other, seed)
-        other.stepped(between)
+        stepped(other, seed=seed, optimizer=between)
         other.critic += 1
         pushed(other, seed)
         other.put_back(kept)
         assert same(one.state(), other.state())
         assert all(weight.grad is None for weight in other.model.parameters())
-    for policy in (one, other):
-        pushed(policy, 1)
-        policy.stepped(ADAM)
-    assert same(one.state(), other.state())
-
-
-def test_a_policy_is_put_back_to_before_its_first_step() -> None:
-    one, other = tiny(), tiny()
-    kept = other.kept()
-    pushed(other, 5)
-    other.stepped(ADAM)
-    other.put_back(kept)
-    for policy in (one, other):
-        pushed(policy, 1)
-        policy.stepped(ADAM)
+    stepped(one, other, seed=1)
     assert same(one.state(), other.state())
 
 
 def test_another_kind_of_optimizer_begins_without_memory() -> None:
     one, fresh = tiny(), tiny()
-    pushed(one, 0)
-    one.stepped(ADAM)
-    pushed(one, 1)
-    one.stepped(SGD)
+    stepped(one, seed=0)
+    stepped(one, seed=1, optimizer=SGD)
     assert "adam_m" not in one.state()
     fresh.restore({**one.state()}, SGD)
-    for policy in (one, fresh):
-        pushed(policy, 2)
-        policy.stepped(ADAM)
+    stepped(one, fresh, seed=2)
     assert one.state()["adam_steps"] == 1
     assert same(one.state(), fresh.state())
 
@@ -177,8 +173,7 @@ def test_the_reference_is_the_start_and_stays_there() -> None:
     policy = tiny()
     start = weights(policy)
     assert not any(weight.requires_grad for weight in policy.reference.parameters())
-    pushed(policy, 0)
-    policy.stepped(ADAM)
+    stepped(policy, seed=0)
     held = np.concatenate([weight.numpy().ravel() for weight in policy.reference.parameters()])
     assert np.array_equal(held, start) and not np.array_equal(weights(policy), start)
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812 - as everywhere
 
+from grpo_core.commands.cli import main
 from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.lm import problems
 from grpo_core.lm.model import Transformer, initialized
@@ -35,8 +36,8 @@ def same(one: Transformer, other: Transformer) -> bool:
 @pytest.mark.parametrize("stops", [[0], [1, 1, 1], [4], [0, 0, 2]])
 def test_however_often_it_is_interrupted_the_same_bits_come_out(tmp_path: Path, stops: list[int]) -> None:
     whole, partial = made(RECIPE, tmp_path / "other"), tmp_path / "half"
-    for stop in stops:
-        with pytest.raises(Cancelled, match="the same command continues from there"):
+    for stop, done in zip(stops, np.cumsum(stops), strict=True):
+        with pytest.raises(Cancelled, match=rf"after {done} steps.*the same command continues from there"):
             made(RECIPE, partial, stop=stop)
     assert [path.name for path in tmp_path.iterdir()] == ["half"], "nothing half-written is left beside it"
     assert same(made(RECIPE, partial), whole)
@@ -66,7 +67,7 @@ def test_a_half_that_was_cut_short_is_told(tmp_path: Path) -> None:
         made(RECIPE, partial)
 
 
-@pytest.mark.parametrize("changes", [{"seed": 3}, {"batch": 7}, {"learning_rate": 1e-3}, {"threads": 2}])
+@pytest.mark.parametrize("changes", [{"seed": 3}, {"steps": 7}, {"batch": 7}, {"learning_rate": 1e-3}, {"threads": 2}])
 def test_a_half_of_another_recipe_is_refused(tmp_path: Path, changes: dict[str, float]) -> None:
     partial = tmp_path / "half"
     with pytest.raises(Cancelled):
@@ -140,3 +141,18 @@ def test_what_counts_ends_with_the_end_sign_and_padding_never_does() -> None:
         prompt, _, work = whole.partition("=")
         assert decode(targets.tolist()) == work
         assert problems.verdict(f"{prompt}=", work).words.startswith(("right", "went left"))
+
+
+def test_the_command_makes_a_checkpoint_that_a_run_can_start_from(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    size = ["model.width=16", "model.heads=2", "model.context=48"]
+    chosen = [word for one in size for word in ("--set", one)]
+    out, run = tmp_path / "tiny.safetensors", tmp_path / "run.grpo"
+    assert main(["pretrain", "--out", str(out), "--steps", "2", "--batch", "4", "--threads", "1", *chosen]) == 0
+    assert main(["pretrain", "--out", str(out), "--steps", "2", *chosen]) == 2
+    assert "already exists" in capsys.readouterr().err
+    train = ["train", "--language", "--steps", "2", "--out", str(run), *chosen]
+    assert main([*train, "--set", f"model.checkpoint={out}", "--set", "task.held_out=4"]) == 0
+    assert main(["inspect", str(run)]) == 0
+    assert "Right in the batch" in capsys.readouterr().out

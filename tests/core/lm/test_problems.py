@@ -1,4 +1,4 @@
-"""Workings and verdicts of random expressions, and prompts drawn by rule."""
+"""Characters and their tokens, workings and verdicts of random expressions, and prompts drawn by rule."""
 
 from __future__ import annotations
 
@@ -10,11 +10,45 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grpo_core.errors import GrpoError
 from grpo_core.lm import problems
 from grpo_core.lm.problems import verdict, well_formed, working
-from grpo_core.lm.vocabulary import VOCABULARY
+from grpo_core.lm.vocabulary import STOP, VOCABULARY, decode, encode, padded
 
 SIGNS = "+-*"
+TEXT = st.text(alphabet="".join(VOCABULARY[1:]), max_size=30)
+
+
+@given(text=TEXT, after=st.lists(st.integers(0, len(VOCABULARY) - 1), max_size=4))
+def test_any_known_text_comes_back_whatever_stands_behind_its_end(text: str, after: list[int]) -> None:
+    assert decode([*encode(text), STOP, *after]) == text
+    assert decode([*encode(text), -1, *after]) == text
+
+
+@given(text=st.text(max_size=20))
+def test_a_text_is_encoded_or_refused_with_the_first_character_that_is_not_known(text: str) -> None:
+    foreign = [letter for letter in text if letter not in VOCABULARY[1:]]
+    if not foreign:
+        assert len(encode(text)) == len(text)
+        return
+    with pytest.raises(GrpoError) as refused:
+        encode(text)
+    assert f"“{foreign[0]}” (character {text.index(foreign[0]) + 1} of" in str(refused.value)
+
+
+def test_the_sign_that_stands_for_the_end_cannot_be_typed() -> None:
+    with pytest.raises(GrpoError, match="does not know “⏎”"):
+        encode(VOCABULARY[STOP])
+
+
+@given(rows=st.lists(st.lists(st.integers(0, 19), max_size=6), min_size=1, max_size=5), left=st.booleans())
+def test_a_table_holds_its_rows_in_order_on_the_side_that_was_asked_for(rows: list[list[int]], left: bool) -> None:
+    table = padded(rows, 6, left=left)
+    assert table.shape == (len(rows), 6)
+    for row, held in zip(rows, table, strict=True):
+        assert held[held >= 0].tolist() == row
+        beside = held[: 6 - len(row)] if left else held[len(row) :]
+        assert np.all(beside == -1)
 
 
 @st.composite
@@ -95,8 +129,37 @@ def test_both_workings_are_well_formed_and_stop_being_so_when_a_line_is_lost_or_
 def test_what_is_drawn_is_never_held_out_and_what_is_held_out_never_drawn(difficulty: str) -> None:
     numbers = np.random.default_rng(5)
     for held_out in (False, True):
-        drawn = [problems.drawn(difficulty, numbers, held_out=held_out) for _ in range(400)]
-        assert all(problems.is_held_out(prompt.text.rstrip("=")) == held_out for prompt in drawn)
+        for prompt in (problems.drawn(difficulty, numbers, held_out=held_out) for _ in range(400)):
+            expression = prompt.text.rstrip("=")
+            assert problems.is_held_out(expression) == held_out
+            assert prompt.answer == str(eval(expression))
+            assert well_formed(prompt.text, working(expression))
+            lines = f"{working(expression, left_to_right=True)}={working(expression)}"
+            assert difficulty == "hopeless" or all(0 <= int(n) <= 99 for n in re.findall(r"\d+", lines))
+
+
+def test_the_example_of_the_documentation() -> None:
+    assert working("2+3*4-5") == "2+12-5=14-5=9"
+    assert working("2+3*4-5", left_to_right=True) == "5*4-5=20-5=15"
+
+
+@pytest.mark.parametrize(
+    ("text", "right", "words"),
+    [
+        ("2+12=14", True, "right"),
+        ("2+12=14=14", True, "right, restated"),
+        ("14", True, "right"),
+        ("14=14+0", False, "not a working"),
+        ("5*4=20", False, "went left to right"),
+        ("5*4=20=20", False, "went left to right, restated"),
+        ("5*4=21", False, "left to right, with a slip"),
+        ("2+12=15", False, "a slip"),
+        ("", False, "not a working"),
+        ("=14", True, "right, but not a working"),
+    ],
+)
+def test_a_verdict_says_what_became_of_a_completion(text: str, right: bool, words: str) -> None:
+    assert verdict("2+3*4=", text) == problems.Verdict(right, words)
 
 
 def test_the_easy_have_no_habit_to_repair_and_the_others_nearly_always_do() -> None:

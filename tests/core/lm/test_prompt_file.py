@@ -23,6 +23,9 @@ HEAD = "prompt,answer\n"
 LINE = '{"prompt": "1+1=", "answer": %s}\n'
 BAD: dict[str, tuple[str, str, str, str]] = {
     "nothing at all": (".jsonl", "number", "", "mine.jsonl contains no prompts"),
+    "no names of columns": (".csv", "number", "", "has no column names in its first line; it needs a column"),
+    "only names of columns": (".csv", "number", HEAD, "mine.csv contains no prompts"),
+    "no column of answers": (".csv", "number", "question,reply\n", "question, reply; it needs .* and one of answers"),
     "blank lines": (".jsonl", "number", "\n  \n", "mine.jsonl contains no prompts"),
     "one column": (".csv", "number", "prompt\n1+1=\n", "has the columns prompt; it needs a column of prompts"),
     "semicolons": (".csv", "number", "prompt;answer\n1+1=;2\n", "columns prompt;answer; it needs"),
@@ -88,7 +91,7 @@ def test_a_file_in_another_encoding_is_told(tmp_path: Path) -> None:
 
 def test_columns_stand_in_any_order_and_cells_are_stripped(tmp_path: Path) -> None:
     table, lines = tmp_path / "mine.CSV", tmp_path / "mine.ndjson"
-    table.write_bytes(b"note,answer,prompt\r\nx, 2 ,1+1= \r\n\r\ny,6,2*3=\r\n")
+    table.write_bytes(b"\xef\xbb\xbfanswer,note,prompt\r\n 2 ,x,1+1= \r\n\r\n6,y,2*3=\r\n")
     lines.write_text('{"answer": 2.5, "prompt": "1+1.5="}\n{"prompt": 7, "answer": -3}\n')
     assert read(table) == [Prompt("1+1=", "2"), Prompt("2*3=", "6")]
     assert read(lines) == [Prompt("1+1.5=", "2.5"), Prompt("7", "-3")]
@@ -161,6 +164,17 @@ CELL = st.text(alphabet='0123456789+-*=(). ?,"\n\r\t;x(){}[]|\\^$é\u2028\0', ma
 VALUE: st.SearchStrategy[object] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | CELL, lambda inner: st.lists(inner, max_size=2)
 )
+
+
+@settings(max_examples=150, deadline=None)
+@given(content=st.binary(max_size=200), ending=st.sampled_from([".csv", ".jsonl"]), head=st.booleans())
+def test_of_any_bytes_come_prompts_or_a_sentence(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes, ending: str, head: bool
+) -> None:
+    path = tmp_path_factory.getbasetemp() / f"bytes{ending}"
+    path.write_bytes(HEAD.encode() * head + content)
+    with suppress(GrpoError):
+        assert read(path, "regex")
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")  # of regular expressions that another Python would read otherwise

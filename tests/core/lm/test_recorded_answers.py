@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -90,7 +89,3 @@ def test_a_file_of_other_weights_or_a_broken_one_says_nothing(
     where = {recorded.ANSWERS: tmp_path / "answers.json", CHECKPOINT: resource(CHECKPOINT)}
     monkeypatch.setattr(recorded, "resource", where.__getitem__)
     assert recorded.recorded_answers(language_settings(), PROMPTS) == (None,) * len(PROMPTS)
-
-
-def test_the_file_holds_the_digest_of_the_weights_beside_it() -> None:
-    assert json.loads(resource(recorded.ANSWERS).read_text(encoding="utf-8"))["sha256"] == recorded.digest()

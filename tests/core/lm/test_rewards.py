@@ -1,4 +1,4 @@
-"""The source of prompts, and the rewards of completions."""
+"""The source of prompts, the rewards of completions, and the final answer of a text, where it is marked."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from grpo_core.config import LanguageTask, language_settings
 from grpo_core.errors import GrpoError
 from grpo_core.lm import problems
+from grpo_core.lm.final_answer import marked, number, numbers_in, same
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.rewards import CHECKERS, WATCHED, PromptSource, origin, parts, rewards
 from grpo_core.lm.vocabulary import VOCABULARY
@@ -30,7 +31,8 @@ def own(path: Path, count: int, **changes: object) -> PromptSource:
 def test_no_held_out_or_watched_prompt_is_ever_drawn(difficulty: str) -> None:
     source, numbers = PromptSource(LanguageTask(difficulty=difficulty, prompts=100), 64), np.random.default_rng(0)
     kept = {*source.held_out, *source.watched}
-    assert len(source.held_out) == 128 and len(source.watched) == WATCHED
+    assert len(source.held_out) == 128 and len(set(source.held_out)) > 60 and len(source.watched) == WATCHED
+    assert source.held_out == PromptSource(LanguageTask(difficulty=difficulty), 64).held_out, "the same in every run"
     assert not any(prompt in kept for _ in range(8) for prompt in source.drawn(numbers))
 
 
@@ -147,6 +149,30 @@ def test_the_final_answer_is_the_one_that_is_marked_or_the_last_number_or_the_wh
     assert parts(LanguageTask(problem="own", file="mine.csv", checker="number"), Prompt("1=", "2125"), "so 2,125")[0]
 
 
+@pytest.mark.parametrize(
+    ("checker", "text", "answer", "right"),
+    [
+        ("exact", " 14 ", "14", True),
+        ("exact", "14.0", "14", False),
+        ("number", "so 14.0", "14", True),
+        ("number", "14=15", "14", False),
+        ("number", "14, not 7", "14", False),
+        ("number", "none", "14", False),
+        ("number", "-3", "-3", True),
+        ("regex", "2+12=14", "=14$", True),
+        ("regex", "2+12=145", "=14$", False),
+    ],
+)
+def test_answers_are_checked_as_the_settings_say(checker: str, text: str, answer: str, right: bool) -> None:
+    task = LanguageTask(problem="own", file="unused.csv", checker=checker)
+    assert parts(task, Prompt("?", answer), text)[0] == right
+
+
+@pytest.mark.parametrize(("text", "counted"), [("2+12=14", (1, 1, 1)), ("5*4=20", (0, 1, 1)), ("14=14=14", (1, 0, 2))])
+def test_the_parts_of_a_reward(text: str, counted: tuple[int, int, int]) -> None:
+    assert parts(LanguageTask(), PROMPT, text)[:3] == counted
+
+
 def test_only_the_gameable_task_pays_for_equals_signs() -> None:
     table = np.zeros((2, len(LanguageTask().rewards)))
     table[:, :3] = [[0.0, 0.0, 5.0], [1.0, 1.0, 2.0]]
@@ -154,3 +180,55 @@ def test_only_the_gameable_task_pays_for_equals_signs() -> None:
     assert rewards(LanguageTask(**paid), table).tolist() == [0.0, 2.5]  # type: ignore[arg-type]
     gamed = rewards(LanguageTask(problem="gameable", **paid), table)  # type: ignore[arg-type]
     assert gamed.tolist() == pytest.approx([0.5, 2.7])
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("48/2 = 24, so\n#### 1,072", "1,072"),
+        ("so $\\boxed{\\frac{1}{2}}$, not \\boxed{3", None),
+        ("first \\boxed{1}, then \\boxed{\\sqrt{2}}.", "\\sqrt{2}"),
+        ("<think>6 or 7</think><answer> 7 </answer>", "7"),
+        ("Answer: 3\nNo.\nAnswer: $\\boxed{4}$", "4"),
+        ("#### 5\nThe answer is: 5", "5"),
+        ("#### Result\nIt is \\boxed{8}.", "8"),
+        ("ANSWER: B\nbecause", "B"),
+        ("the answer might be 7", None),
+        ("#### ", ""),
+        ("", None),
+    ],
+)
+def test_the_last_answer_that_is_marked_counts(text: str, answer: str | None) -> None:
+    assert marked(text) == answer
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        ("1,072", "1072.0", True),
+        ("$18", "18", True),
+        ("9 (apples)", "9", True),
+        ("20\\%", "20", True),
+        (".5", "0.5", True),
+        ("\\left( 3, \\dfrac{\\pi}{2} \\right)", "(3,\\frac{\\pi}{2})", True),
+        ("1,07", "107", False),
+        ("4n", "4", False),
+        ("12", "21", False),
+        ("A", "B", False),
+    ],
+)
+def test_final_answers_are_compared_as_numbers_or_without_typesetting(one: str, other: str, equal: bool) -> None:
+    assert same(one, other) is same(other, one) is equal
+
+
+def test_numbers_may_have_commas_between_their_thousands() -> None:
+    assert numbers_in("from 1,234,567.5 to -12, 3 or 1,23 of 1234,567") == [
+        "1234567.5", "-12", "3", "1", "23", "1234", "567",
+    ]  # fmt: skip # one row
+
+
+@given(st.text(alphabet="0123456789.,-+$%(){}\\boxed#Answer:<answer> \n", max_size=40))
+def test_any_text_has_a_number_or_none_and_is_the_same_as_itself(text: str) -> None:
+    plain = number(text)
+    assert same(text, text) and (plain is None or float(plain) == float(plain))
+    assert isinstance(marked(text), str | None)

@@ -10,30 +10,17 @@ import pytest
 import torch
 
 from grpo_core.lm import sampler
-from grpo_core.lm.interface import SamplingRequest, Table
+from grpo_core.lm.interface import Table
 from grpo_core.lm.model import Transformer, layout, score
 from grpo_core.lm.sampler import sample
 from grpo_core.lm.sampling import ALIKE
 from grpo_core.lm.vocabulary import STOP, VOCABULARY
-from tests.core.lm.models import CPU, TINY, lively, prompts
-
-
-def never(done: int, total: int) -> None:
-    """Do nothing when polled."""
+from tests.core.lm.models import CPU, lively, prompts, requested, sampled
 
 
 def drawn(seed: int, rows: int, *, count: int = 1, longest: int = 12, temperature: float = 1.0) -> Table:
     numbers = np.random.default_rng(seed).random((rows, longest))
-    return sample(
-        MODEL,
-        SamplingRequest(
-            prompt_tokens=prompts(count),
-            prompt_of=np.arange(rows) % count,
-            uniforms=numbers,
-            temperature=temperature,
-            poll=never,
-        ),
-    )
+    return sample(MODEL, requested(prompts(count), numbers, temperature=temperature))
 
 
 MODEL = lively(seed=4)
@@ -75,21 +62,10 @@ def test_second_tokens_depend_on_the_first_as_the_model_says() -> None:
 def test_a_row_depends_on_its_own_prompt_and_random_numbers_alone() -> None:
     asked, numbers = prompts(3), np.random.default_rng(3).random((9, 12))
     of = np.array([0, 0, 1, 2, 1, 0, 2, 2, 1])
-    together = sample(
-        MODEL, SamplingRequest(prompt_tokens=asked, prompt_of=of, uniforms=numbers, temperature=1.0, poll=never)
-    )
+    together = sample(MODEL, requested(asked, numbers, prompt_of=of))
     for row, prompt in enumerate(of):
         own = asked[prompt][asked[prompt] >= 0][None]
-        alone = sample(
-            MODEL,
-            SamplingRequest(
-                prompt_tokens=own,
-                prompt_of=np.zeros(1, int),
-                uniforms=numbers[row : row + 1],
-                temperature=1.0,
-                poll=never,
-            ),
-        )
+        alone = sample(MODEL, requested(own, numbers[row : row + 1]))
         assert np.array_equal(alone.tokens[0], together.tokens[row])
         assert np.allclose(alone.logp[0], together.logp[row], atol=1e-5)
 
@@ -110,12 +86,7 @@ def test_completions_that_begin_alike_are_computed_together_until_they_part(monk
     monkeypatch.setattr(sampler, "decoder", counting)
     numbers = np.random.default_rng(3).random((4, 12)).repeat(16, axis=0)
     numbers[:, 3:] = np.random.default_rng(5).random((64, 9))
-    done = sample(
-        MODEL,
-        SamplingRequest(
-            prompt_tokens=prompts(2), prompt_of=np.arange(64) % 2, uniforms=numbers, temperature=1.0, poll=never
-        ),
-    )
+    done = sample(MODEL, requested(prompts(2), numbers))
     begun = [len({(row % 2, *done.tokens[row, : t + 1]) for row in range(64) if done.mask[row, t]}) for t in range(12)]
     assert entries[0] == ALIKE and begun[0] <= 8, "as few as are computed alike in any company"
     assert all(entries[t] < 64 for t in range(3)) and max(begun) > ALIKE, "they share what they begin with, then part"
@@ -136,30 +107,36 @@ def test_the_table_is_as_long_as_allowed_and_empty_behind_each_end() -> None:
     assert (done.logp[done.mask] < 0).all()
 
 
+def test_a_completion_ends_with_the_end_sign_or_is_cut_off() -> None:
+    done = sampled(lively(), prompts(4), 16, longest=8)
+    lengths, ended = done.mask.sum(axis=-1), (done.mask & (done.tokens == STOP)).any(axis=-1)
+    assert ended.any() and not ended.all()
+    for row, length in enumerate(lengths):
+        assert not (done.tokens[row, : length - 1] == STOP).any()
+        assert ended[row] == (done.tokens[row, length - 1] == STOP)
+        assert ended[row] or length == 8
+
+
+def test_a_greedy_row_takes_the_likeliest_token_each_time() -> None:
+    asked, greedy = prompts(2), np.array([True, False, True, False])
+    uniforms = np.random.default_rng(0).random((4, 10))
+    done = sample(MODEL, requested(asked, uniforms, prompt_of=np.array([0, 0, 1, 1]), likeliest=greedy))
+    place = layout(asked, done.tokens, done.mask, CPU)
+    best = score(MODEL, place, 1.0).dist_logp.argmax(dim=-1)[place.context].numpy()
+    assert (best == done.tokens)[done.mask & greedy[:, None]].all()
+    assert not (best == done.tokens)[done.mask & ~greedy[:, None]].all()
+
+
 def test_random_numbers_at_either_end_draw_a_token_that_can_be() -> None:
     for number in (0.0, 1 - 2**-24):
-        done = sample(
-            MODEL,
-            SamplingRequest(
-                prompt_tokens=prompts(2),
-                prompt_of=np.arange(2),
-                uniforms=np.full((2, 6), number),
-                temperature=1.0,
-                poll=never,
-            ),
-        )
+        done = sample(MODEL, requested(prompts(2), np.full((2, 6), number)))
         assert (done.logp[done.mask] > -12).all()
 
 
 def test_a_very_cold_sampler_takes_the_likeliest_token() -> None:
     asked = prompts(4)
     numbers = np.random.default_rng(0).random((40, 12))
-    done = sample(
-        MODEL,
-        SamplingRequest(
-            prompt_tokens=asked, prompt_of=np.arange(40) // 10, uniforms=numbers, temperature=0.01, poll=never
-        ),
-    )
+    done = sample(MODEL, requested(asked, numbers, prompt_of=np.arange(40) // 10, temperature=0.01))
     place = layout(asked, done.tokens, done.mask, CPU)
     with torch.no_grad():
         warm = score(MODEL, place, 1.0)
@@ -175,25 +152,5 @@ def test_it_is_asked_once_before_each_token_and_no_more_when_all_rows_have_ended
         asked.append((done, total))
 
     numbers = np.random.default_rng(0).random((6, longest))
-    done = sample(
-        MODEL,
-        SamplingRequest(
-            prompt_tokens=prompts(2), prompt_of=np.arange(6) % 2, uniforms=numbers, temperature=1.0, poll=poll
-        ),
-    )
+    done = sample(MODEL, requested(prompts(2), numbers, poll=poll))
     assert asked == [(token + 1, longest) for token in range(done.mask.sum(axis=-1).max())]
-
-
-def test_the_longest_prompt_and_completion_fill_the_context_exactly() -> None:
-    prompt = np.full((1, TINY.context - 12), 3)
-    numbers = np.full((3, 12), 0.5)
-    model = lively()
-    with torch.no_grad():
-        model.embed.weight[STOP] -= 100 * model.norm.weight  # it never ends by itself
-    done = sample(
-        model,
-        SamplingRequest(
-            prompt_tokens=prompt, prompt_of=np.zeros(3, int), uniforms=numbers, temperature=1.0, poll=never
-        ),
-    )
-    assert done.mask.shape == (3, 12)

@@ -1,4 +1,4 @@
-"""Tasks in words: sums with their answers, and components of a reward."""
+"""Tasks in words: sums with their answers, components of a reward, and verdicts by the rule that rewards."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_format_and_words_are_paid_whether_or_not_the_answer_is_right(
     assert rewards.reward_range(LanguageTask(problem="sums", format_weight=0.5)) == (0.0, 1.5)
 
 
-def test_a_form_that_never_ends_is_refused_after_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_form_that_is_no_regular_expression_is_told() -> None:
     task = LanguageTask(problem="form", form="(", form_weight=1.0)
     with pytest.raises(GrpoError, match="could not be scored: it is not a regular expression"):
         rewards.parts(task, Prompt("What is 7 plus 5?", "12"), "12", 1)
@@ -125,3 +125,28 @@ def test_every_task_in_words_says_what_to_watch_and_how_it_may_be_gamed() -> Non
 
     assert set(words.ABOUT) == set(IN_WORDS)
     assert all(about.watch and about.gamed for about in words.ABOUT.values())
+
+
+SUM = Prompt("What is 7 plus 5? Reply with the number only.", "12")
+
+
+@pytest.mark.parametrize(
+    ("text", "ended", "right", "words"),
+    [
+        ("12", True, True, "right"),
+        ("The sum is 12.", True, True, "right"),
+        ("7 + 5 = 12", False, True, "right, cut off"),
+        ("The sum is 13.", True, False, "another number"),
+        ("I like sums.", True, False, "no number"),
+        ("To find the sum of 7", False, False, "cut off"),
+    ],
+)
+def test_a_sum_is_judged_by_its_last_number(text: str, ended: bool, right: bool, words: str) -> None:
+    told = rewards.verdict_in_words(LanguageTask(problem="sums"), SUM, text, ended=ended)
+    assert (told.right, told.words) == (right, words)
+
+
+@pytest.mark.parametrize(("checker", "right"), [("exact", False), ("number", True), ("regex", None)])
+def test_own_questions_are_judged_as_they_are_paid(checker: str, right: bool | None) -> None:
+    task = LanguageTask(problem="questions", file="own.csv", checker=checker)
+    assert rewards.verdict_in_words(task, Prompt("?", "12"), "It is 12").right is right

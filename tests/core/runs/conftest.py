@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sqlite3
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from grpo_core.config import Settings
+from grpo_core.record import Step
 from grpo_core.runs.manifest import Manifest
 from grpo_core.runs.run_file import RunWriter
 from grpo_core.runs.session import SUFFIX, save_session
@@ -35,14 +38,30 @@ FULL_SESSION = Manifest(
 """A session in which nothing except its runs has its default value."""
 
 
+def created(path: Path, settings: Settings | None = None, **others: Any) -> RunWriter:
+    """Create a run file for updates of ``random_steps``."""
+    return RunWriter.create(path, settings or Settings(), **{"origin": random_origin(), **others})
+
+
+def written(path: Path, steps: Iterable[Step], settings: Settings | None = None, **others: Any) -> Path:
+    """Write and close a run file of these updates."""
+    with created(path, settings, **others) as writer:
+        for step in steps:
+            writer.append(step)
+    return path
+
+
+def edited(path: Path, *statements: str, values: tuple[object, ...] = ()) -> None:
+    """Change a run file with SQL. ``values`` are those of its only statement."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement, values)
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     """A closed run file of 20 updates."""
-    path = tmp_path / "run.grpo"
-    with RunWriter.create(path, next(random_steps(1)).settings, title="Twenty", origin=random_origin()) as writer:
-        for step in random_steps(20):
-            writer.append(step)
-    return path
+    return written(tmp_path / "run.grpo", random_steps(20), title="Twenty")
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 import zlib
 from collections.abc import Iterator
@@ -12,20 +13,9 @@ from typing import Any
 from tests.core.runs.hostile import Change, both, statements
 
 KEYS = (
-    "id",
-    "title",
-    "created",
-    "settings",
-    "parent",
-    "parent_step",
-    "parent_path",
-    "ended",
-    "version",
-    "origin",
-    "series",
-    "thinned",
-    "seed",
-)
+    "id", "title", "created", "settings", "parent", "parent_step", "parent_path", "ended", "version", "origin",
+    "series", "thinned", "seed",
+)  # fmt: skip # in rows
 VALUES: dict[str, object] = {
     "nothing": None,
     "minus one": -1,
@@ -42,68 +32,17 @@ VALUES: dict[str, object] = {
     "control characters": "\x00\u202e\n" * 50,
 }
 ARRAYS = (
-    "dist_logp",
-    "ref_dist_logp",
-    "prompt_tokens",
-    "watched_tokens",
-    "reward_parts",
-    "denominator",
-    "advantage",
-    "gate",
-    "values",
-    "context",
-    "measurement.gradient_norm",
-    "resume.logits",
-    "rewards",
-    "mask",
-    "part",
-    "logp",
-)
-SHAPES: tuple[tuple[list[int], int], ...] = (
-    ([0], 0),
-    ([0, 2**30], 0),
-    ([2**30, 0], 0),
-    ([0, 0, 0], 0),
-    ([2, 0, 2**30], 0),
-    ([3], 3),
-    ([1], 1),
-    ([], 1),
-    ([1] * 8, 1),
-    ([1] * 40, 1),
-)
-"""(shape, number of values)."""
+    "dist_logp", "ref_dist_logp", "prompt_tokens", "watched_tokens", "reward_parts", "denominator", "advantage", "gate",
+    "values", "context", "measurement.gradient_norm", "resume.logits", "rewards", "mask", "part", "logp",
+)  # fmt: skip # in rows
+SHAPES: tuple[list[int], ...] = ([0], [0, 2**30], [2**30, 0], [0, 0, 0], [2, 0, 2**30], [3], [1], [], [1] * 8, [1] * 40)
 ODD_TYPES: tuple[Any, ...] = (
-    "O",
-    "V8",
-    "i4,i4",
-    "(1000000,1000000)f8",
-    ">f8",
-    "<f16",
-    "M8[s]",
-    "S" + "9" * 30,
-    [],
-    {},
-    None,
-    "f8" * 5000,
-)
+    "O", "V8", "i4,i4", "(1000000,1000000)f8", ">f8", "<f16", "M8[s]", "S" + "9" * 30, [], {}, None, "f8" * 5000,
+)  # fmt: skip # one row
 ODD_SHAPES: tuple[Any, ...] = (
-    [0, 2**62],
-    [2**62, 0],
-    [0] * 65,
-    [0] * 9,
-    [2**31, 2**31, 0],
-    [1] * 65,
-    [-1, -1],
-    [2**64],
-    [1.5],
-    ["a"],
-    [None],
-    [True],
-    "ab",
-    5,
-    None,
-    [[1]],
-)
+    [0, 2**62], [2**62, 0], [0] * 65, [0] * 9, [2**31, 2**31, 0], [1] * 65, [-1, -1], [2**64], [1.5], ["a"], [None],
+    [True], "ab", 5, None, [[1]],
+)  # fmt: skip # in rows
 ODD_NUMBERS: tuple[Any, ...] = (-1, 2**62, 2**64, 1.5, "x", None, [1], float("nan"))
 
 
@@ -134,8 +73,9 @@ def layouts(**columns: Any) -> Change:
     return change
 
 
-def with_array(name: str, shape: list[int], count: int) -> Change:
-    """Give the array ``name`` another shape and ``count`` numbers in every record, with valid checksums."""
+def with_array(name: str, shape: list[int]) -> Change:
+    """Give the array ``name`` another shape, and as many numbers in every record, with valid checksums."""
+    count = math.prod(shape)
 
     def change(connection: sqlite3.Connection) -> None:
         columns = ("names", "formats", "shapes", "offsets")
@@ -204,8 +144,8 @@ def _values() -> Iterator[tuple[str, Change]]:
         yield f"the size {value}", layouts(itemsize=value)
     many: dict[str, list[Any]] = {"names": ["a"], "formats": ["<f8"], "shapes": [[0]], "offsets": [0]}
     yield "a hundred thousand arrays", layouts(**{column: value * 100_000 for column, value in many.items()})
-    for name, (shape, count) in product(ARRAYS, SHAPES):
-        yield f"{name} of shape {shape}", with_array(name, shape, count)
+    for name, shape in product(ARRAYS, SHAPES):
+        yield f"{name} of shape {shape}", with_array(name, shape)
     for step in (1, 2, 3, 5):
         yield f"it is its own parent after update {step}", own_parent(step)
     yield "a parent on another host", parent_at(r"\\attacker\share\run.grpo")

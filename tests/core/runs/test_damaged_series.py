@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from grpo_core.runs import salvage, series
 from grpo_core.runs.run_file import RunReader, RunWriter
 from grpo_core.runs.series import CHECKSUMS
 from grpo_core.runs.watch import LostFileError
+from tests.core.runs.conftest import edited
 from tests.core.steps import random_origin, random_step, rebuild_series
 
 CHUNK = 1024
@@ -52,14 +52,9 @@ def run(long_run: bytes, tmp_path: Path) -> Path:
     return path
 
 
-def edited(path: Path, statement: str, *values: object) -> None:
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute(statement, values)
-
-
 def damage_rewards(path: Path) -> None:
     zeros = bytes(4092) + np.full(CHUNK, 0.25).tobytes()[4092:]
-    edited(path, "UPDATE series SET data = ? WHERE name = 'reward_mean'", zeros)
+    edited(path, "UPDATE series SET data = ? WHERE name = 'reward_mean'", values=(zeros,))
 
 
 def test_damaged_values_are_computed_anew_from_their_updates(run: Path) -> None:
@@ -76,7 +71,7 @@ def test_damaged_values_are_computed_anew_from_their_updates(run: Path) -> None:
 
 
 def test_a_file_without_checksums_opens_and_reads_as_it_did(run: Path) -> None:
-    edited(run, "DELETE FROM series WHERE name = ?", CHECKSUMS)
+    edited(run, "DELETE FROM series WHERE name = ?", values=(CHECKSUMS,))
     with RunReader.open(run) as reader:
         before = reader.series("reward_mean")
     damage_rewards(run)
@@ -122,7 +117,7 @@ def test_of_a_run_that_was_cut_in_a_chunk_no_wrong_number_is_saved(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(run.parent))
     if without_checksums:
-        edited(run, "DELETE FROM series WHERE name = ?", CHECKSUMS)
+        edited(run, "DELETE FROM series WHERE name = ?", values=(CHECKSUMS,))
     saved = saved_after_a_cut(run, cuts(run.read_bytes(), 12)[part])
     assert saved is not None
     with RunWriter.open(saved) as writer:

@@ -10,6 +10,7 @@ import gzip
 import json
 import re
 import sqlite3
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ from grpo_core.runs.meta import raise_needs
 from grpo_core.runs.reader import RunReader
 from grpo_core.runs.session import save_session
 from grpo_core.runs.writer import RunWriter
+from tests.core.runs.conftest import edited, written
 from tests.sessions import open_session
 
 ROOT = Path(__file__).parents[3]
@@ -46,6 +48,7 @@ SESSIONS = sorted(path.parent.name for path in EDITIONS.glob("*/class.grposessio
 SETTINGS = Settings().replace(
     {"learner.group_size": 2, "learner.mu": 1, "task.actions": 3, "task.peak": 2.0, "seed": 11}
 )
+UNCHECKED = f"DELETE FROM meta WHERE key = '{KEY}'"
 EVERY = (
     SETTINGS,
     Settings(),
@@ -57,27 +60,15 @@ EVERY = (
 )
 
 
-def written(folder: Path, settings: Settings = SETTINGS) -> Path:
-    """Write a run of two updates with this version of the program."""
-    path = folder / "now.grpo"
-    with RunWriter.create(path, settings=settings, title="First steps") as writer:
-        for step in islice(learner(settings), 2):
-            writer.append(step)
-    return path
-
-
-def edited(path: Path, statement: str, *values: Any) -> None:
-    connection = sqlite3.connect(path)
-    with connection:
-        connection.execute(statement, values)
-        connection.execute("DELETE FROM meta WHERE key = ?", (KEY,))
-    connection.close()
+@pytest.fixture
+def now(tmp_path: Path) -> Path:
+    """A run of two updates, written with this version of the program."""
+    return written(tmp_path / "now.grpo", islice(learner(SETTINGS), 2), SETTINGS, origin=None, title="First steps")
 
 
 def said(path: Path, key: str) -> Any:
-    connection = sqlite3.connect(path)
-    row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-    connection.close()
+    with closing(sqlite3.connect(path)) as connection:
+        row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     return row and row[0]
 
 
@@ -129,22 +120,18 @@ def test_the_least_version_is_that_of_the_newest_setting_in_use() -> None:
     assert folder_settings("models/small").needs == Settings(task=RecordedTask()).needs == "0.2.0"
 
 
-def test_a_file_says_the_least_version_that_reads_it(tmp_path: Path) -> None:
-    path = written(tmp_path)
-    assert (said(path, "needs"), said(path, "version")) == ("0.1.0", __version__)
-    with RunReader.open(path) as reader:
-        saved = save_session(tmp_path / "now.grposession", Manifest(settings=reader.meta.settings), [path])
+def test_a_file_says_the_least_version_that_reads_it(now: Path) -> None:
+    assert (said(now, "needs"), said(now, "version")) == ("0.1.0", __version__)
+    with RunReader.open(now) as reader:
+        saved = save_session(now.with_name("now.grposession"), Manifest(settings=reader.meta.settings), [now])
     assert json.loads(manifest_text(saved))["needs"] == "0.1.0"
 
 
-def test_the_least_version_rises_and_never_falls(tmp_path: Path) -> None:
-    path = written(tmp_path)
+def test_the_least_version_rises_and_never_falls(now: Path) -> None:
     for needed, noted in (("0.2.0", "0.2.0"), ("0.1.0", "0.2.0"), ("0.10.0", "0.10.0")):
-        connection = sqlite3.connect(path)
-        with connection:
+        with closing(sqlite3.connect(now)) as connection, connection:
             raise_needs(connection, needed)
-        connection.close()
-        assert said(path, "needs") == noted
+        assert said(now, "needs") == noted
 
 
 @pytest.mark.parametrize(
@@ -155,16 +142,15 @@ def test_the_least_version_rises_and_never_falls(tmp_path: Path) -> None:
         ('{"zeta": 1}', "zeta"),
     ],
 )
-def test_a_setting_of_a_newer_version_is_named_with_that_version(stored: str, named: str, tmp_path: Path) -> None:
-    path = written(tmp_path)
-    edited(path, "UPDATE meta SET value = '9.1.0' WHERE key = 'needs'")
-    edited(path, "UPDATE settings SET json = ?", stored)
-    with RunReader.open(path) as reader, pytest.raises(RunFileError, match=named) as raised:
+def test_a_setting_of_a_newer_version_is_named_with_that_version(stored: str, named: str, now: Path) -> None:
+    edited(now, "UPDATE meta SET value = '9.1.0' WHERE key = 'needs'", UNCHECKED)
+    edited(now, "UPDATE settings SET json = ?", values=(stored,))
+    with RunReader.open(now) as reader, pytest.raises(RunFileError, match=named) as raised:
         reader.step(1)
     assert "written by a newer version (9.1.0)" in str(raised.value)
-    edited(path, "UPDATE meta SET value = ? WHERE key = 'settings'", stored)
+    edited(now, "UPDATE meta SET value = ? WHERE key = 'settings'", values=(stored,))
     with pytest.raises(RunFileError, match=r"written by a newer version \(9\.1\.0\)"):
-        RunReader.open(path)
+        RunReader.open(now)
 
 
 def test_the_same_of_a_session(tmp_path: Path) -> None:
@@ -174,10 +160,9 @@ def test_the_same_of_a_session(tmp_path: Path) -> None:
         manifest_from(json.dumps(stored).encode(), "class.grposession")
 
 
-def test_a_setting_that_no_version_has_is_not_said_to_be_newer(tmp_path: Path) -> None:
-    path = written(tmp_path)
-    edited(path, "UPDATE settings SET json = '{\"zeta\": 1}'")
-    with RunReader.open(path) as reader, pytest.raises(RunFileError, match="zeta") as raised:
+def test_a_setting_that_no_version_has_is_not_said_to_be_newer(now: Path) -> None:
+    edited(now, "UPDATE settings SET json = '{\"zeta\": 1}'", UNCHECKED)
+    with RunReader.open(now) as reader, pytest.raises(RunFileError, match="zeta") as raised:
         reader.step(1)
     assert "newer" not in str(raised.value)
 

@@ -1,8 +1,11 @@
-"""A run's files on disk: locks, what a killed process leaves, and disks that accept no more files."""
+"""A run's files on disk: locks, disks that take no more, and kills, which lose no committed update."""
 
 from __future__ import annotations
 
+import itertools
 import os
+import random
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -16,8 +19,11 @@ from grpo_core.runs import files
 from grpo_core.runs.files import in_use, lock_path, replacing
 from grpo_core.runs.library import surplus
 from grpo_core.runs.run_file import RunReader, RunWriter
-from tests.core.runs.conftest import no_file_handle
-from tests.core.steps import random_origin, random_step
+from grpo_core.runs.writer import COMMIT_EVERY
+from tests.core.runs.conftest import no_file_handle, written
+from tests.core.runs.forks import Server
+from tests.core.runs.writing_process import step_of
+from tests.core.steps import random_step, random_steps, same
 
 
 def test_a_lock_that_was_left_in_a_folder_that_cannot_be_written_is_nobody_writing(
@@ -43,7 +49,7 @@ def test_what_a_killed_process_left_half_written_goes_and_the_rest_stays(run: Pa
     long_ago = time.time() - files.LEFT_BEHIND - 60
     for file in (*old, *others):
         os.utime(file, (long_ago, long_ago))
-    RunWriter.create(folder / "another.grpo", Settings(), origin=random_origin()).close()
+    written(folder / "another.grpo", [])
     assert not any(file.exists() for file in old)
     assert fresh.exists()
     assert all(file.exists() for file in others)
@@ -75,9 +81,7 @@ def few_files(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_disk_without_inodes_is_not_called_read_only(few_files: Path) -> None:
-    path = few_files / "run.grpo"
-    with RunWriter.create(path, Settings(), origin=random_origin()) as writer:
-        writer.append(random_step(1))
+    path = written(few_files / "run.grpo", random_steps(1))
     for number in range(20):
         try:
             (few_files / f"{number}.txt").touch()
@@ -99,3 +103,73 @@ def test_without_a_free_file_handle_that_is_said_and_not_that_the_folder_is_read
             action()
     with RunReader.open(run) as reader:
         assert reader.last
+
+
+FORKS = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks its writers")
+KILLS = 12
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    server = Server("tests.core.runs.writing_process")
+    yield server
+    server.close()
+
+
+@FORKS
+@pytest.mark.parametrize("kill", range(KILLS))
+def test_a_killed_writer_loses_no_committed_update(server: Server, tmp_path: Path, kill: int) -> None:
+    path, shape, after = tmp_path / "run.grpo", kill % 2, 1 + random.Random(kill).randrange(220)
+    said = server.killed(path, shape, lambda said: len(said) >= after)
+    committed = max(int(line[1]) for line in said if line[0] == "commit")
+    appended = max((int(line[1]) for line in said if line[0] == "append"), default=0)
+    with RunReader.open(path) as reader:
+        assert committed <= reader.last <= appended
+        assert not reader.meta.ended
+        for number in range(1, reader.last + 1):
+            assert same(reader.step(number), step_of(number, shape))
+        assert len(reader.series("reward_mean")) == reader.last
+    assert [left.name for left in tmp_path.iterdir()] == ["run.grpo"]
+    with RunWriter.open(path) as writer:
+        writer.append(random_step(reader.last + 1))
+    _assert_commits_keep_pace(said)
+
+
+def _assert_commits_keep_pace(said: list[list[str]]) -> None:
+    """Assert that an append commits if and only if 50 ms have passed since the last commit, however slow the
+    machine.
+    """
+    previous = [float(word) for word in said[0][2:]]
+    for line, following in itertools.pairwise(said[1:]):
+        if line[0] == "commit":
+            before, after = float(line[2]), float(line[3])
+            assert after - previous[0] >= COMMIT_EVERY
+            previous = [before, after]
+        elif following[0] != "commit":
+            assert float(line[2]) - previous[1] < COMMIT_EVERY
+
+
+@FORKS
+def test_what_a_kill_leaves_in_a_read_only_folder_is_read_or_says_what_to_do(
+    server: Server, tmp_path: Path, permissions_count: None
+) -> None:
+    def committed(said: list[list[str]]) -> bool:
+        return len(said) >= 200 and any(line[0] == "commit" and line[1] != "0" for line in said)
+
+    server.killed(tmp_path / "run.grpo", 0, committed)
+    folder = tmp_path / "folder"
+    shutil.copytree(tmp_path, folder, ignore=shutil.ignore_patterns("folder"))
+    with RunReader.open(tmp_path / "run.grpo") as reader:
+        last = reader.last
+    folder.chmod(0o555)
+    try:
+        with RunReader.open(folder / "run.grpo") as reader:
+            assert reader.last == last > 0
+            assert same(reader.step(last), step_of(last, 0))
+        folder.chmod(0o755)
+        (folder / "run.grpo-shm").unlink()
+        folder.chmod(0o555)
+        with pytest.raises(RunFileError, match="Copy both files"):
+            RunReader.open(folder / "run.grpo")
+    finally:
+        folder.chmod(0o755)

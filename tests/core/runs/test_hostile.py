@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,8 @@ from grpo_core.errors import GrpoError
 from grpo_core.learners import learner
 from grpo_core.runs import library
 from grpo_core.runs.limits import LONGEST_TITLE
-from grpo_core.runs.run_file import RunReader, RunWriter
+from grpo_core.runs.run_file import RunReader
+from tests.core.runs.conftest import written
 from tests.core.runs.hostile import SCHEMAS, changed, circles, statements
 from tests.core.runs.hostile_values import LIES
 from tests.core.runs.ways import WAYS, listed
@@ -30,11 +32,7 @@ not a hang.
 def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A run of six updates."""
     path = tmp_path_factory.mktemp("whole") / "run.grpo"
-    training = learner(Settings())
-    with RunWriter.create(path, Settings(), title="Good") as writer:
-        for _ in range(6):
-            writer.append(next(training))
-    return path.read_bytes()
+    return written(path, islice(learner(Settings()), 6), origin=None, title="Good").read_bytes()
 
 
 def check(path: Path, what: str) -> None:

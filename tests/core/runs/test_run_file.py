@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ from grpo_core.metrics import METRICS, metrics
 from grpo_core.runs import run_file
 from grpo_core.runs.database import CHUNK
 from grpo_core.runs.run_file import RunReader, RunWriter, copy_run, resume_point
+from tests.core.runs.conftest import created, edited, written
 from tests.core.steps import random_origin, random_step, random_steps, rebuild_series, same
 
 
@@ -25,11 +25,8 @@ def names(folder: Path) -> list[str]:
 
 
 def test_what_was_appended_is_read_back_bit_for_bit(tmp_path: Path) -> None:
-    path = tmp_path / "run.grpo"
     steps = [*random_steps(30), *random_steps(10, first=31, group_size=3, tokens=4, contexts=2)]
-    with RunWriter.create(path, steps[0].settings, title="A title", origin=random_origin()) as writer:
-        for step in steps:
-            writer.append(step)
+    path = written(tmp_path / "run.grpo", steps, title="A title")
     with RunReader.open(path) as reader:
         assert (reader.first, reader.last, reader.meta.title, reader.meta.ended) == (1, 40, "A title", True)
         assert all(same(reader.step(step.step), step) for step in steps)
@@ -46,7 +43,7 @@ def test_the_origin_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_run_without_updates_is_a_run(tmp_path: Path) -> None:
-    RunWriter.create(tmp_path / "run.grpo", Settings(), origin=random_origin()).close()
+    written(tmp_path / "run.grpo", [])
     with RunReader.open(tmp_path / "run.grpo") as reader:
         assert (reader.first, reader.last) == (1, 0)
         assert len(reader.series("loss")) == 0
@@ -56,32 +53,27 @@ def test_a_run_without_updates_is_a_run(tmp_path: Path) -> None:
             reader.step(1)
 
 
-def test_a_closed_run_is_one_file_and_a_written_one_says_so(tmp_path: Path) -> None:
-    writer = RunWriter.create(tmp_path / "run.grpo", Settings(), origin=random_origin())
+@pytest.mark.parametrize("last", ["reader", "writer"])
+def test_the_last_to_close_leaves_one_file_and_a_written_one_says_so(tmp_path: Path, last: str) -> None:
+    writer = created(tmp_path / "run.grpo")
     writer.append(random_step(1))
     writer.commit()
     assert names(tmp_path) == ["run.grpo", "run.grpo-shm", "run.grpo-wal", "run.grpo.lock"]
-    with RunReader.open(tmp_path / "run.grpo") as reader:
-        assert not reader.meta.ended
-    writer.close()
-    assert names(tmp_path) == ["run.grpo"]
-
-
-def test_the_last_to_close_leaves_one_file(tmp_path: Path) -> None:
-    writer = RunWriter.create(tmp_path / "run.grpo", Settings(), origin=random_origin())
-    writer.append(random_step(1))
-    writer.commit()
     reader = RunReader.open(tmp_path / "run.grpo")
-    assert same(reader.step(1), random_step(1))
-    writer.close()
-    assert same(reader.step(1), random_step(1))
-    reader.close()
+    assert same(reader.step(1), random_step(1)) and not reader.meta.ended
+    if last == "reader":
+        writer.close()
+        assert same(reader.step(1), random_step(1))
+        reader.close()
+    else:
+        reader.close()
+        writer.close()
     assert names(tmp_path) == ["run.grpo"]
 
 
 def test_a_reader_sees_what_is_committed_once_it_looks_again(tmp_path: Path) -> None:
     path = tmp_path / "run.grpo"
-    with RunWriter.create(path, Settings(), origin=random_origin()) as writer, RunReader.open(path) as reader:
+    with created(path) as writer, RunReader.open(path) as reader:
         writer.append(random_step(1))
         writer.append(random_step(2))
         writer.commit()
@@ -91,7 +83,7 @@ def test_a_reader_sees_what_is_committed_once_it_looks_again(tmp_path: Path) -> 
 
 
 def test_updates_must_follow_each_other(tmp_path: Path) -> None:
-    with RunWriter.create(tmp_path / "run.grpo", Settings(), origin=random_origin()) as writer:
+    with created(tmp_path / "run.grpo") as writer:
         writer.append(random_step(1))
         with pytest.raises(ValueError, match="cannot follow"):
             writer.append(random_step(3))
@@ -141,19 +133,20 @@ def test_series_are_the_metrics_of_the_updates(run: Path) -> None:
 def test_rebuilt_series_equal_those_written_in_training(run: Path) -> None:
     with RunReader.open(run) as reader:
         before = reader.all_series(20)
-    with closing(sqlite3.connect(run)) as sql, sql:
-        sql.execute("UPDATE tail SET data = zeroblob(88)")
+    edited(run, "UPDATE tail SET data = zeroblob(88)")
     rebuild_series(run)
     with RunReader.open(run) as reader:
         assert np.array_equal(reader.all_series(20), before, equal_nan=True)
 
 
 def test_a_file_with_other_series_gains_the_missing_ones_when_it_is_continued(run: Path) -> None:
-    with closing(sqlite3.connect(run)) as sql, sql:
-        sql.execute("""UPDATE meta SET value = '["loss"]' WHERE key = 'series'""")
-        sql.execute("UPDATE tail SET data = zeroblob(8)")
-        sql.execute("DELETE FROM meta WHERE key = 'checks'")  # as a version that knew one series wrote it
-        sql.execute("DELETE FROM series")
+    edited(
+        run,
+        """UPDATE meta SET value = '["loss"]' WHERE key = 'series'""",
+        "UPDATE tail SET data = zeroblob(8)",
+        "DELETE FROM meta WHERE key = 'checks'",  # as a version that knew one series wrote it
+        "DELETE FROM series",
+    )
     with RunReader.open(run) as reader:
         assert np.isnan(reader.series("entropy")).all()
         assert not reader.series("loss").any()
@@ -172,10 +165,8 @@ def test_an_unknown_series_is_a_key_error(run: Path) -> None:
 
 def test_changes_of_settings_are_kept_with_the_update_they_begin_at(tmp_path: Path) -> None:
     start, warm = Settings(), Settings().replace({"objective.beta": 0.5})
-    with RunWriter.create(tmp_path / "run.grpo", start, origin=random_origin()) as writer:
-        for number in range(1, 10):
-            writer.append(random_step(number, settings=warm if 4 <= number < 7 else start))
-    with RunReader.open(tmp_path / "run.grpo") as reader:
+    steps = (random_step(number, settings=warm if 4 <= number < 7 else start) for number in range(1, 10))
+    with RunReader.open(written(tmp_path / "run.grpo", steps)) as reader:
         assert reader.settings_changes() == [(1, start), (4, warm), (7, start)]
         assert [reader.settings_at(n) == warm for n in (1, 3, 4, 6, 7, 10)] == [False, False, True, True, False, False]
         assert [reader.step(n).settings == warm for n in (3, 4, 6, 7)] == [False, True, True, False]
@@ -183,9 +174,7 @@ def test_changes_of_settings_are_kept_with_the_update_they_begin_at(tmp_path: Pa
 
 def test_settings_changed_before_the_first_update_leave_no_mark(tmp_path: Path) -> None:
     warm = Settings().replace({"objective.beta": 0.5})
-    with RunWriter.create(tmp_path / "run.grpo", Settings(), origin=random_origin()) as writer:
-        writer.append(random_step(1, settings=warm))
-    with RunReader.open(tmp_path / "run.grpo") as reader:
+    with RunReader.open(written(tmp_path / "run.grpo", [random_step(1, settings=warm)])) as reader:
         assert reader.settings_changes() == [(1, warm)]
         assert reader.meta.settings == Settings()
 
@@ -213,11 +202,8 @@ def test_a_branch_holds_curves_settings_and_its_branch_point(run: Path) -> None:
 
 def test_a_branch_with_unchanged_settings_repeats_its_parent_bit_for_bit(tmp_path: Path) -> None:
     settings = Settings().replace({"optimizer.kind": "adam"})
-    training = learner(settings)
-    with RunWriter.create(tmp_path / "run.grpo", settings) as writer:
-        for _ in range(12):
-            writer.append(next(training))
-    with RunReader.open(tmp_path / "run.grpo") as parent:
+    path = written(tmp_path / "run.grpo", islice(learner(settings), 12), settings, origin=None)
+    with RunReader.open(path) as parent:
         RunWriter.create(tmp_path / "branch.grpo", settings, parent=(parent, 5)).close()
         with RunReader.open(tmp_path / "branch.grpo") as branch:
             again = learner(settings, resume=resume_point(branch))
@@ -251,7 +237,7 @@ def test_rebuilding_a_branch_keeps_the_parents_part(run: Path) -> None:
 
 
 def test_a_copy_is_whole_also_while_the_run_is_written(tmp_path: Path) -> None:
-    with RunWriter.create(tmp_path / "run.grpo", Settings(), origin=random_origin()) as writer:
+    with created(tmp_path / "run.grpo") as writer:
         for step in random_steps(7):
             writer.append(step)
         writer.commit()
@@ -317,7 +303,7 @@ def test_a_copy_replaces_an_older_file_and_what_a_killed_writer_left_beside_it(r
 def test_a_copy_neither_overwrites_an_open_run_nor_itself(run: Path) -> None:
     path = run.with_name("open.grpo")
     being_written = pytest.raises(RunFileError, match="being written")
-    with RunWriter.create(path, Settings(), origin=random_origin()), being_written:
+    with created(path), being_written:
         copy_run(run, path)
     with pytest.raises(RunFileError, match="over itself"):
         copy_run(run, run)

@@ -4,30 +4,20 @@ from __future__ import annotations
 
 import math
 import os
-import sqlite3
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from grpo_core.config import Settings
 from grpo_core.errors import RunFileError
 from grpo_core.record import Step
 from grpo_core.runs import limits
 from grpo_core.runs import writer as writer_module
 from grpo_core.runs.files import size_of
 from grpo_core.runs.run_file import RunReader, RunWriter, copy_run
-from tests.core.runs.conftest import largest_file
-from tests.core.steps import random_origin, random_step, random_steps, rebuild_series, same
-
-
-def edit(path: Path, *statements: str) -> None:
-    connection = sqlite3.connect(path)
-    for statement in statements:
-        connection.execute(statement)
-    connection.commit()
-    connection.close()
+from tests.core.runs.conftest import created, edited, largest_file, written
+from tests.core.steps import random_step, random_steps, rebuild_series, same
 
 
 def append_all(writer: RunWriter, steps: Iterable[Step]) -> None:
@@ -36,22 +26,17 @@ def append_all(writer: RunWriter, steps: Iterable[Step]) -> None:
         writer.commit()
 
 
-def a_folder(path: Path) -> None:
-    path.mkdir()
-
-
-def another_database(path: Path) -> None:
-    edit(path, "CREATE TABLE step(step, layout, settings, record)")
-
-
 BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing": (lambda path: None, "There is no run file at"),
     "empty": (lambda path: path.write_bytes(b""), "is empty"),
     "text": (lambda path: path.write_text("no database at all\n" * 100), "is not a run file"),
     "short text": (lambda path: path.write_text("{}"), "is not a run file"),
     "only a header": (lambda path: path.write_bytes(b"SQLite format 3\0"), "is not a run file|damaged"),
-    "another program's": (another_database, "another program"),
-    "a folder": (a_folder, "is a folder"),
+    "another program's": (
+        lambda path: edited(path, "CREATE TABLE step(step, layout, settings, record)"),
+        "another program",
+    ),
+    "a folder": (Path.mkdir, "is a folder"),
 }
 
 
@@ -104,7 +89,7 @@ def test_a_flipped_byte_in_one_update_costs_that_update_alone(run: Path) -> None
 
 
 def test_an_update_that_is_missing_is_named(run: Path) -> None:
-    edit(run, "DELETE FROM step WHERE step = 5")
+    edited(run, "DELETE FROM step WHERE step = 5")
     with RunReader.open(run) as reader, pytest.raises(RunFileError, match="Update 5 is missing"):
         reader.step(5)
 
@@ -112,7 +97,7 @@ def test_an_update_that_is_missing_is_named(run: Path) -> None:
 def test_a_damaged_series_can_be_rebuilt(run: Path) -> None:
     with RunReader.open(run) as reader:
         before = reader.series("reward_mean")
-    edit(run, "DELETE FROM tail WHERE step = 5")
+    edited(run, "DELETE FROM tail WHERE step = 5")
     with RunReader.open(run) as reader, pytest.raises(RunFileError, match="can be rebuilt"):
         reader.series("reward_mean")
     with pytest.raises(RunFileError):
@@ -122,15 +107,8 @@ def test_a_damaged_series_can_be_rebuilt(run: Path) -> None:
         assert np.array_equal(reader.series("reward_mean"), before)
 
 
-def test_settings_this_version_does_not_know_are_named(run: Path) -> None:
-    edit(run, "UPDATE settings SET json = '{\"sowing\": 7}'")
-    edit(run, "DELETE FROM meta WHERE key = 'checks'")
-    with RunReader.open(run) as reader, pytest.raises(RunFileError, match="sowing"):
-        reader.step(1)
-
-
 def test_a_newer_file_is_read_but_not_continued(run: Path) -> None:
-    edit(run, "PRAGMA user_version = 2", "ALTER TABLE step ADD COLUMN more")
+    edited(run, "PRAGMA user_version = 2", "ALTER TABLE step ADD COLUMN more")
     before = run.read_bytes()
     with RunReader.open(run) as reader:
         assert reader.newer
@@ -142,7 +120,7 @@ def test_a_newer_file_is_read_but_not_continued(run: Path) -> None:
 
 
 def test_a_newer_file_with_other_tables_says_to_update(run: Path) -> None:
-    edit(run, "PRAGMA user_version = 2", "DROP TABLE step")
+    edited(run, "PRAGMA user_version = 2", "DROP TABLE step")
     with pytest.raises(RunFileError, match="update the program"):
         RunReader.open(run)
 
@@ -165,11 +143,9 @@ def test_a_file_in_a_read_only_folder_is_read_but_nothing_is_written(
 ) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
-    writer = RunWriter.create(folder / "run.grpo", Settings(), origin=random_origin())
-    writer.append(random_step(1))
-    writer.close()
+    written(folder / "run.grpo", random_steps(1))
     if mode == "left behind":
-        edit(folder / "run.grpo", "PRAGMA journal_mode = WAL")
+        edited(folder / "run.grpo", "PRAGMA journal_mode = WAL")
     folder.chmod(0o555)
     try:
         with RunReader.open(folder / "run.grpo") as reader:
@@ -177,7 +153,7 @@ def test_a_file_in_a_read_only_folder_is_read_but_nothing_is_written(
         with pytest.raises(RunFileError, match="read-only"):
             RunWriter.open(folder / "run.grpo")
         with pytest.raises(RunFileError, match="read-only"):
-            RunWriter.create(folder / "new.grpo", Settings(), origin=random_origin())
+            created(folder / "new.grpo")
         with pytest.raises(RunFileError, match="read-only"):
             copy_run(folder / "run.grpo", folder / "copy.grpo")
     finally:
@@ -186,19 +162,19 @@ def test_a_file_in_a_read_only_folder_is_read_but_nothing_is_written(
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(RunFileError, match="There is no folder"):
-        RunWriter.create(tmp_path / "nowhere" / "run.grpo", Settings(), origin=random_origin())
+        created(tmp_path / "nowhere" / "run.grpo")
 
 
 def test_creating_over_an_existing_file_is_refused(run: Path) -> None:
     with pytest.raises(RunFileError, match="already exists"):
-        RunWriter.create(run, Settings(), origin=random_origin())
+        created(run)
     with RunReader.open(run) as reader:
         assert reader.last == 20
 
 
 def test_a_file_that_is_being_written_opens_for_reading_only(tmp_path: Path) -> None:
     path = tmp_path / "run.grpo"
-    with RunWriter.create(path, Settings(), origin=random_origin()) as writer:
+    with created(path) as writer:
         writer.append(random_step(1))
         writer.commit()
         with pytest.raises(RunFileError, match="being written by another window"):
@@ -215,7 +191,7 @@ def test_a_file_that_is_being_written_opens_for_reading_only(tmp_path: Path) -> 
 @pytest.mark.skipif(os.name != "posix", reason="needs file size limits")
 def test_when_writing_fails_nothing_is_lost_and_it_goes_on_with_space(tmp_path: Path) -> None:
     path = tmp_path / "run.grpo"
-    with RunWriter.create(path, Settings(), origin=random_origin()) as writer:
+    with created(path) as writer:
         writer.append(random_step(1))
         writer.commit()
         with largest_file(200_000), pytest.raises(RunFileError, match="may be full"):
@@ -233,7 +209,7 @@ def test_when_writing_fails_nothing_is_lost_and_it_goes_on_with_space(tmp_path: 
 
 
 def test_a_full_database_is_reported_as_a_full_disk(tmp_path: Path) -> None:
-    with RunWriter.create(tmp_path / "run.grpo", Settings(), origin=random_origin()) as writer:
+    with created(tmp_path / "run.grpo") as writer:
         writer._connection.execute("PRAGMA max_page_count = 40")  # SQLite then answers as it does to ENOSPC
         with pytest.raises(RunFileError, match="the disk is full"):
             append_all(writer, random_steps(200))
@@ -258,7 +234,7 @@ def test_a_copy_that_does_not_fit_leaves_the_target_as_it_was(run: Path) -> None
 @pytest.mark.skipif(os.name != "posix", reason="needs file size limits")
 def test_closing_without_space_says_so_and_lets_go_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "run.grpo"
-    writer = RunWriter.create(path, Settings(), origin=random_origin())
+    writer = created(path)
     writer.append(random_step(1))
     writer.commit()
     monkeypatch.setattr(writer_module, "COMMIT_EVERY", math.inf)  # nothing commits on its own
@@ -272,7 +248,7 @@ def test_closing_without_space_says_so_and_lets_go_of_the_file(tmp_path: Path, m
 
 
 def test_a_run_at_its_size_limit_asks_to_pause(tmp_path: Path) -> None:
-    with RunWriter.create(tmp_path / "run.grpo", Settings(), origin=random_origin(), limit=200_000) as writer:
+    with created(tmp_path / "run.grpo", limit=200_000) as writer:
         assert writer.full is None
         for step in random_steps(100):
             writer.append(step)
@@ -283,11 +259,13 @@ def test_a_run_at_its_size_limit_asks_to_pause(tmp_path: Path) -> None:
         writer.append(random_step(101))
         writer.commit()
         assert writer.full is None
+    with RunReader.open(tmp_path / "run.grpo") as reader:
+        assert reader.thinned == () and all(same(reader.step(step.step), step) for step in random_steps(101))
 
 
 def test_a_nearly_full_disk_asks_to_pause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "NEARLY_FULL", 1 << 60)
-    with RunWriter.create(tmp_path / "run.grpo", Settings(), origin=random_origin()) as writer:
+    with created(tmp_path / "run.grpo") as writer:
         writer.append(random_step(1))
         writer.commit()
         assert "nearly full" in str(writer.full)

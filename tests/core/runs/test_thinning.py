@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -20,6 +19,7 @@ from grpo_core.record import Step
 from grpo_core.runs.library import Lineage
 from grpo_core.runs.run_file import RunReader, RunWriter, copy_run
 from grpo_core.runs.thinning import Stretch, stretch_at, stretches_text
+from tests.core.runs.conftest import edited, written
 from tests.core.runs.thinned import thinned
 from tests.core.steps import rebuild_series
 
@@ -100,39 +100,25 @@ def test_the_nearest_kept_update_also_in_the_run_it_branched_from(tmp_path: Path
         assert lineage.thinned() == (Stretch(1, point - 1, every),)
 
 
-def test_at_its_limit_a_run_asks_to_pause_and_nothing_is_dropped(tmp_path: Path) -> None:
-    with RunWriter.create(tmp_path / "run.grpo", Settings(), limit=1_200_000) as writer:
-        for step, scalars in steps(1, 900):
-            writer.append(step, scalars)
-        writer.commit()
-        assert "size limit" in str(writer.full)
-    with RunReader.open(tmp_path / "run.grpo") as reader:
-        assert [reader.step(number).step for number in (1, 3, 900)] == [1, 3, 900] and reader.thinned == ()
-
-
 @pytest.mark.parametrize("told", ["x", "[[1, 2]]", "[[5, 2, 2]]", "[[1, 9, 2], [9, 12, 2]]", "[[1, 2, true]]", "7"])
 def test_a_damaged_list_of_what_was_dropped_is_told(tmp_path: Path, told: str) -> None:
-    with RunWriter.create(tmp_path / "run.grpo", Settings()) as writer:
-        writer.append(*next(steps(1, 1)))
-    with closing(sqlite3.connect(tmp_path / "run.grpo")) as connection, connection:
-        connection.execute("INSERT INTO meta(key, value) VALUES ('thinned', ?)", (told,))
-    with RunReader.open(tmp_path / "run.grpo") as reader, pytest.raises(RunFileError, match="damaged"):
+    path = noted(tmp_path / "run.grpo", told)
+    with RunReader.open(path) as reader, pytest.raises(RunFileError, match="damaged"):
         _ = reader.thinned
-    refused(tmp_path / "run.grpo")
+    with pytest.raises(RunFileError, match="damaged"):
+        RunWriter.open(path)
 
 
 def test_a_list_of_more_than_the_run_holds_is_told(tmp_path: Path) -> None:
-    with RunWriter.create(tmp_path / "run.grpo", Settings()) as writer:
-        writer.append(*next(steps(1, 1)))
-    with closing(sqlite3.connect(tmp_path / "run.grpo")) as connection, connection:
-        connection.execute("INSERT INTO meta(key, value) VALUES ('thinned', '[[1, 4611686018427387903, 2]]')")
-    refused(tmp_path / "run.grpo")
-
-
-def refused(path: Path) -> None:
-    """Assert that the run cannot be continued, and says why."""
     with pytest.raises(RunFileError, match="damaged"):
-        RunWriter.open(path)
+        RunWriter.open(noted(tmp_path / "run.grpo", "[[1, 4611686018427387903, 2]]"))
+
+
+def noted(path: Path, told: str) -> Path:
+    """Write a run of one update which says that these stretches of it were thinned."""
+    written(path, [MADE[0]])
+    edited(path, "INSERT INTO meta(key, value) VALUES ('thinned', ?)", values=(told,))
+    return path
 
 
 def test_an_export_says_once_what_is_not_there(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from grpo_core.metrics import METRICS
 from grpo_core.runs.run_file import RunReader, RunWriter
 from grpo_core.runs.salvage import rebuilt_run
 from grpo_core.runs.verify import verified
+from tests.core.runs.conftest import edited
 from tests.core.steps import same
 
 UPDATES, FLIPS, KEYS, SEED = 30, 400, 60, 11
@@ -40,6 +41,14 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
             if number % 7 == 0:
                 writer.commit()
     return path.read_bytes()
+
+
+@pytest.fixture
+def path(whole: bytes, tmp_path: Path) -> Path:
+    """The file of that run, to be damaged."""
+    path = tmp_path / "run.grpo"
+    path.write_bytes(whole)
+    return path
 
 
 def seen(path: Path) -> dict[str, object]:
@@ -76,11 +85,9 @@ def agrees(now: object, before: object) -> bool:
     return same(now, before) if hasattr(before, "old_logp") else now == before  # type: ignore[arg-type]
 
 
-def test_no_flipped_bit_gives_a_wrong_number_unsaid(whole: bytes, tmp_path: Path) -> None:
+def test_no_flipped_bit_gives_a_wrong_number_unsaid(whole: bytes, path: Path) -> None:
     """20 of 400 flipped bits once gave a silently wrong curve, and one in two flipped numbers of rows."""
-    path, drawn = tmp_path / "run.grpo", random.Random(SEED)
-    path.write_bytes(whole)
-    before = seen(path)
+    before, drawn = seen(path), random.Random(SEED)
     assert len(before) == len(METRICS) + UPDATES + 3
     with closing(sqlite3.connect(path)) as file:
         rows = [data for (data,) in file.execute("SELECT data FROM tail")]
@@ -97,45 +104,30 @@ def test_no_flipped_bit_gives_a_wrong_number_unsaid(whole: bytes, tmp_path: Path
 
 
 DAMAGES = {
-    "the tail of a series": "UPDATE tail SET data = zeroblob(length(data)) WHERE step = 9",
-    "the settings": "UPDATE settings SET json = replace(json, '0.2', '0.3') WHERE id = 12",
-    "a description of records": "UPDATE layout SET fields = replace(fields, 'old_logp', 'odd_logp')",
-    "an update": "UPDATE step SET record = zeroblob(length(record)) WHERE step = 9",
-    "the format": "PRAGMA user_version = 2147483647",
-    "the start": "UPDATE snapshot SET record = zeroblob(length(record))",
+    "values of the series": "UPDATE tail SET data = zeroblob(length(data)) WHERE step = 9",
+    "settings": "UPDATE settings SET json = replace(json, '0.2', '0.3') WHERE id = 12",
+    "descriptions of records": "UPDATE layout SET fields = replace(fields, 'old_logp', 'odd_logp')",
+    "updates": "UPDATE step SET record = zeroblob(length(record)) WHERE step = 9",
+    "pages": "PRAGMA user_version = 2147483647",
+    "start of the run": "UPDATE snapshot SET record = zeroblob(length(record))",
 }
+"""What is named -> the damage to it."""
 
 
 @pytest.mark.parametrize("what", DAMAGES)
-def test_what_is_damaged_is_named(what: str, whole: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "run.grpo"
-    path.write_bytes(whole)
+def test_what_is_damaged_is_named(what: str, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["verify", str(path)]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "run.grpo is whole."
     assert not any(part.unchecked for part in verified(path))
-    with closing(sqlite3.connect(path)) as file, file:
-        assert file.execute(DAMAGES[what]).rowcount or what == "the format"
+    edited(path, DAMAGES[what])
     assert cli.main(["verify", str(path), "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert not found["whole"]
-    damaged = [part["what"] for part in found["parts"] if part["damaged"]]
-    kinds = {
-        "the tail of a series": "values of the series",
-        "the settings": "settings",
-        "the format": "pages",
-        "an update": "updates",
-        "a description of records": "descriptions of records",
-        "the start": "start of the run",
-    }
-    assert kinds[what] in damaged
+    assert what in [part["what"] for part in found["parts"] if part["damaged"]]
 
 
-def test_what_earlier_versions_wrote_is_said_to_have_no_checksum(whole: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "run.grpo"
-    path.write_bytes(whole)
-    with closing(sqlite3.connect(path)) as file, file:
-        file.execute("DELETE FROM meta WHERE key = 'checks'")
-        file.execute("DELETE FROM series")
+def test_what_earlier_versions_wrote_is_said_to_have_no_checksum(path: Path) -> None:
+    edited(path, "DELETE FROM meta WHERE key = 'checks'", "DELETE FROM series")
     parts = {part.what: part for part in verified(path)}
     assert not any(part.damaged for part in parts.values())
     assert parts["settings"].unchecked == 2
@@ -144,17 +136,14 @@ def test_what_earlier_versions_wrote_is_said_to_have_no_checksum(whole: bytes, t
 
 @pytest.mark.parametrize("lost", [(1,), (9,), (9, 10, 11, 12), (UPDATES,)], ids=str)
 def test_a_damaged_update_is_computed_again_and_proved(
-    lost: tuple[int, ...], whole: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    lost: tuple[int, ...], path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path, out = tmp_path / "run.grpo", tmp_path / "rebuilt.grpo"
-    path.write_bytes(whole)
+    out = path.with_name("rebuilt.grpo")
     with RunReader.open(path) as reader:
         steps = [reader.step(number) for number in range(1, UPDATES + 1)]
         curves = {name: reader.series(name) for name in METRICS}
-    with closing(sqlite3.connect(path)) as file, file:
-        for number in lost:
-            file.execute("UPDATE step SET record = zeroblob(length(record)) WHERE step = ?", (number,))
-        file.execute("UPDATE tail SET data = zeroblob(length(data))")
+    zeros = [f"UPDATE step SET record = zeroblob(length(record)) WHERE step = {number}" for number in lost]
+    edited(path, *zeros, "UPDATE tail SET data = zeroblob(length(data))")
     assert cli.main(["rebuild", str(path), str(out)]) == 0
     said = capsys.readouterr()
     assert f"{len(lost)} of them were damaged" in said.out
@@ -167,15 +156,10 @@ def test_a_damaged_update_is_computed_again_and_proved(
     assert cli.main(["rebuild", str(path), str(path), "--force"]) == 2
 
 
-def test_an_update_that_would_be_another_is_left_out(
-    whole: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_update_that_would_be_another_is_left_out(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With settings other than its own, the previous update leads to a different one."""
-    path, out = tmp_path / "run.grpo", tmp_path / "rebuilt.grpo"
-    path.write_bytes(whole)
-    with closing(sqlite3.connect(path)) as file, file:
-        file.execute("UPDATE step SET record = zeroblob(length(record)) WHERE step = 15")
-        file.execute(DAMAGES["the settings"])
+    out = path.with_name("rebuilt.grpo")
+    edited(path, "UPDATE step SET record = zeroblob(length(record)) WHERE step = 15", DAMAGES["settings"])
     assert rebuilt_run(path, out) == (14, 0)
     assert cli.main(["rebuild", str(path), str(out), "--force"]) == 0
     assert f"The {UPDATES - 14} updates after 14 are left out" in capsys.readouterr().err

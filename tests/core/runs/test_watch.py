@@ -19,29 +19,16 @@ from grpo_core.runs.run_file import RunReader, RunWriter
 from grpo_core.runs.salvage import uncut
 from grpo_core.runs.series import scalars
 from grpo_core.runs.watch import LostFileError
+from tests.core.runs.conftest import created, written
 from tests.core.runs.thinned import thinned
-from tests.core.steps import random_origin, random_step, random_steps, same
+from tests.core.steps import random_step, random_steps, same
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="elsewhere an open file cannot go away")
-
-
-def moved(path: Path) -> None:
-    path.rename(path.with_name("moved.elsewhere"))
 
 
 def replaced(path: Path) -> None:
     path.unlink()
     path.write_bytes(b"another file")
-
-
-def replaced_by_another_run(path: Path) -> None:
-    other = path.with_name("other.grpo")
-    RunWriter.create(other, Settings(), origin=random_origin()).close()
-    other.replace(path)
-
-
-def folder_deleted(path: Path) -> None:
-    shutil.rmtree(path.parent)
 
 
 def deleted_with_its_log(path: Path) -> None:
@@ -52,16 +39,31 @@ def deleted_with_its_log(path: Path) -> None:
 HAPPENINGS: dict[str, tuple[Callable[[Path], object], str]] = {
     "deleted": (Path.unlink, "no longer exists"),
     "deleted with its log": (deleted_with_its_log, "no longer exists"),
-    "moved": (moved, "no longer exists"),
-    "its folder deleted": (folder_deleted, "no longer exists"),
+    "moved": (lambda path: path.rename(path.with_name("moved.elsewhere")), "no longer exists"),
+    "its folder deleted": (lambda path: shutil.rmtree(path.parent), "no longer exists"),
     "replaced": (replaced, "has been replaced by another file"),
-    "replaced by another run": (replaced_by_another_run, "has been replaced by another file"),
+    "replaced by another run": (
+        lambda path: written(path.with_name("other.grpo"), []).replace(path),
+        "has been replaced by another file",
+    ),
 }
 
 
 def one_more(writer: RunWriter, number: int) -> None:
     writer.append(random_step(number))
     writer.commit()
+
+
+def lost_with(writer: RunWriter, number: int, said: str) -> LostFileError:
+    """Return the error of committing one more update to a file that something has happened to."""
+    with pytest.raises(LostFileError, match=said) as lost:
+        one_more(writer, number)
+    with pytest.raises(LostFileError):
+        writer.close()
+    return lost.value
+
+
+CUT = "cut short by another program"
 
 
 @pytest.mark.parametrize("what", HAPPENINGS)
@@ -73,7 +75,7 @@ def test_a_file_that_goes_away_is_said_to_and_what_it_held_is_saved(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     path = tmp_path / "runs" / "run.grpo"
     path.parent.mkdir()
-    writer = RunWriter.create(path, Settings(), origin=random_origin())
+    writer = created(path)
     for step in random_steps(5):
         writer.append(step)
     writer.commit()
@@ -110,7 +112,7 @@ def test_of_a_file_that_is_cut_short_the_updates_before_the_cut_are_saved_and_th
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     path = tmp_path / "runs" / "run.grpo"
     path.parent.mkdir()
-    writer = RunWriter.create(path, Settings(), origin=random_origin())
+    writer = created(path)
     for step in random_steps(600):
         writer.append(step)
     writer.commit()
@@ -118,48 +120,35 @@ def test_of_a_file_that_is_cut_short_the_updates_before_the_cut_are_saved_and_th
         writer.close()
         writer = RunWriter.open(path)
     os.truncate(path, int(path.stat().st_size * share))
-    with pytest.raises(LostFileError, match="cut short by another program") as lost:
-        one_more(writer, 601)
-    saved, last = lost.value.saved, 0
+    lost = lost_with(writer, 601, CUT)
+    assert not lock_path(path).exists()
+    saved, last = lost.saved, 0
     if saved is not None:
-        assert str(saved) in str(lost.value)
+        assert str(saved) in str(lost)
         with RunReader.open(saved) as reader:
             last = reader.last
             assert all(same(reader.step(number), random_step(number)) for number in range(1, last + 1))
             assert len(reader.series("reward_mean")) == last
         with RunWriter.open(saved) as again:
             again.append(random_step(last + 1))
-        assert f"up to update {last} is saved" in str(lost.value)
-        assert f"updates {last + 1} to 601 are lost" in str(lost.value)
+        assert f"up to update {last} is saved" in str(lost)
+        assert f"updates {last + 1} to 601 are lost" in str(lost)
     else:
-        assert "its updates up to 601 are lost" in str(lost.value)
+        assert "its updates up to 601 are lost" in str(lost)
     if closed_before:
         assert last > 600 * (share - 0.15)
-    with pytest.raises(LostFileError):
-        writer.close()
-    assert not lock_path(path).exists()
 
 
 @pytest.mark.quick_cases("0.6", "0.9")
 @pytest.mark.parametrize("share", [0.6, 0.7, 0.8, 0.9])
 def test_a_branch_that_is_cut_short_is_saved_as_a_branch(tmp_path: Path, share: float) -> None:
-    parent, path = tmp_path / "parent.grpo", tmp_path / "branch.grpo"
-    with RunWriter.create(parent, Settings(), origin=random_origin()) as writer:
-        for step in random_steps(40):
-            writer.append(step)
-    with RunReader.open(parent) as reader:
-        writer = RunWriter.create(path, Settings(), parent=(reader, 30))
-    for number in range(31, 200):
-        writer.append(random_step(number))
-    writer.close()
+    with RunReader.open(written(tmp_path / "parent.grpo", random_steps(40))) as reader:
+        path = written(tmp_path / "branch.grpo", random_steps(169, first=31), parent=(reader, 30), origin=None)
     writer = RunWriter.open(path)
     os.truncate(path, round(path.stat().st_size * share))
-    with pytest.raises(LostFileError) as lost:
-        one_more(writer, 200)
-    with pytest.raises(LostFileError):
-        writer.close()
-    assert lost.value.saved is not None
-    with RunReader.open(lost.value.saved) as reader:
+    saved = lost_with(writer, 200, CUT).saved
+    assert saved is not None
+    with RunReader.open(saved) as reader:
         assert 80 < reader.last < 200
         assert reader.meta.parent is not None and reader.meta.parent[1] == 30
         assert all(same(reader.step(number), random_step(number)) for number in range(30, reader.last + 1))
@@ -185,7 +174,7 @@ def test_no_number_that_was_cut_in_two_is_taken_for_what_it_was(lost: int) -> No
 
 def test_a_file_whose_number_changes_though_it_is_the_same_is_no_loss(tmp_path: Path) -> None:
     path = tmp_path / "run.grpo"
-    with RunWriter.create(path, Settings(), origin=random_origin()) as writer:
+    with created(path) as writer:
         writer.append(random_step(1))
         writer.commit()
         writer.watch.number += 1  # as network drives renumber their files
@@ -196,8 +185,7 @@ def test_a_file_whose_number_changes_though_it_is_the_same_is_no_loss(tmp_path: 
 
 
 def test_a_run_that_nothing_happens_to_is_never_said_to_be_lost(tmp_path: Path) -> None:
-    path = tmp_path / "run.grpo"
-    with RunWriter.create(path, Settings(), origin=random_origin(), limit=300_000) as writer:
+    with created(tmp_path / "run.grpo", limit=300_000) as writer:
         for number in range(1, 61):
             one_more(writer, number)
 
@@ -208,18 +196,15 @@ def test_of_a_thinned_run_that_is_cut_short_what_thinning_left_before_the_cut_is
     tmp_path: Path, share: float
 ) -> None:
     path = tmp_path / "run.grpo"
-    with RunWriter.create(path, Settings(), origin=random_origin()) as writer:
+    with created(path) as writer:
         for number in range(1, 401):
             one_more(writer, number)
     thinned(path, thinning.Stretch(1, 96, 8), thinning.Stretch(97, 256, 4))
     writer = RunWriter.open(path)
     os.truncate(path, int(path.stat().st_size * share))
-    with pytest.raises(LostFileError, match="cut short by another program") as lost:
-        one_more(writer, 401)
-    with pytest.raises(LostFileError):
-        writer.close()
-    assert lost.value.saved is not None
-    with RunReader.open(lost.value.saved) as reader:
+    lost = lost_with(writer, 401, CUT)
+    assert lost.saved is not None
+    with RunReader.open(lost.saved) as reader:
         last = reader.last
         assert reader.thinned and all(stretch.last <= last for stretch in reader.thinned)
         for number in range(1, last + 1):
@@ -230,8 +215,8 @@ def test_of_a_thinned_run_that_is_cut_short_what_thinning_left_before_the_cut_is
         kept = [number for number in range(1, last + 1) if not thinning.may_be_dropped(reader.thinned, number)]
         expected = [metrics(random_step(number))["reward_mean"] for number in kept]
         np.testing.assert_array_equal(series[np.array(kept) - 1], expected)
-    assert f"up to update {last} is saved" in str(lost.value)
-    with RunWriter.open(lost.value.saved) as again:
+    assert f"up to update {last} is saved" in str(lost)
+    with RunWriter.open(lost.saved) as again:
         one_more(again, last + 1)
 
 
@@ -267,4 +252,3 @@ def test_a_file_that_is_overwritten_while_it_is_written_is_said_at_the_next_comm
         again = learner(Settings())
         assert reader.last > 0
         assert all(same(reader.step(number), next(again)) for number in range(1, reader.last + 1))
-        print(reader.last)
