@@ -25,8 +25,10 @@ from app.window.docks import put_back
 from app.window.main_window import MainWindow
 from app.workspace import frame
 from app.workspace.player import Mode
+from app.workspace.run_handle import RunHandle
 from grpo_core.config import Settings
 from grpo_core.parts import names
+from grpo_core.record import Step
 from tests.conftest import OUTLIVES_A_TEST, alive, assert_nothing_is_left, patient
 
 PEOPLE_SEE, frame.INTERVAL_MS = frame.INTERVAL_MS, 8
@@ -80,6 +82,11 @@ class Driver:
         self.program.run_manager.open(example())
         self.program.layouts.reset()
 
+    def move_to(self, step: int) -> None:
+        """Show an update, and draw."""
+        self.program.workspace.move_to(step)
+        self.settle()
+
     def rest(self) -> None:
         """Wait until nothing is computed or replayed, then draw. Any film that starts is cut short."""
         self.qtbot.waitUntil(self._rests)
@@ -117,10 +124,20 @@ class Driver:
         self.rest()
 
     @property
-    def head(self) -> int:
+    def shown_run(self) -> RunHandle:
         run = self.program.workspace.run
         assert run is not None
-        return run.head
+        return run
+
+    @property
+    def shown_step(self) -> Step:
+        step = self.program.workspace.view.step.step
+        assert step is not None
+        return step
+
+    @property
+    def head(self) -> int:
+        return self.shown_run.head
 
     @property
     def messages(self) -> list[str]:

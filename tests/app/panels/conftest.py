@@ -49,6 +49,6 @@ def front(driver: Driver) -> Front:
     return brought
 
 
-def view_of(step: Step, passed: int = 0) -> StepView:
-    """Return what a panel sees of a language model's update, fully revealed."""
-    return StepView(lm_origin(), step, Stage.UPDATE, passed)
+def view_of(step: Step, stage: Stage = Stage.UPDATE) -> StepView:
+    """Return what a panel sees of the first pass of a language model's update, revealed up to a stage."""
+    return StepView(lm_origin(), step, stage, 0)

@@ -42,8 +42,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def agent(driver: Driver, recorded: Path) -> Driver:
     driver.open(recorded)
-    driver.program.workspace.move_to(2)
-    driver.settle()
+    driver.move_to(2)
     return driver
 
 
@@ -80,8 +79,7 @@ def test_a_token_after_the_tools_words_is_selected_in_the_what_if_too(agent: Dri
     panel = front(WHAT_IF)
     for box, name in ((panel.header.shows, "tokens"), (panel.header.tint, "push")):
         box.activated.emit(box.findData(name))
-    step = agent.program.workspace.view.step.step
-    assert step is not None
+    step = agent.shown_step
     masked = step.there & ~step.mask
     row = int(masked.any(axis=1).argmax())
     last = int(np.flatnonzero(step.mask[row])[-1])

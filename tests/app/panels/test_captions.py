@@ -16,7 +16,7 @@ from app.workspace.cursor import Cursor, Stage
 from app.workspace.step_view import StepView
 from grpo_core import learners, recompute
 from grpo_core.config import Settings
-from grpo_core.record import Step
+from grpo_core.record import Origin, Step
 from tests.app.panels.conftest import view_of
 from tests.core.claims import drawn_updates
 from tests.core.claims.second_check import earlier
@@ -60,6 +60,27 @@ class Case:
         return gained[self.rows] if gained.ndim == 1 else gained[self.rows, self.tokens]
 
 
+def context_of(
+    step: Step,
+    context: int,
+    origin: Origin,
+    rewards: np.ndarray | None,
+    *,
+    passed: int = -1,
+    pays: np.ndarray | None = None,
+) -> Case:
+    """Return a context of a bandit's update, after each stage."""
+    assert step.context is not None
+    rows, tokens = np.nonzero((step.context == context) & step.mask)
+    said = {}
+    for stage in Stage:
+        view = StepView(origin, step, stage, passed if passed >= 0 else step.passes - 1)
+        shown_here = picture(view, context, rewards, passed)
+        assert shown_here is not None
+        said[stage] = stage_sentence(shown_here)
+    return Case(step=step, rows=rows, tokens=tokens, said=said, passed=passed, context=context, pays=pays)
+
+
 def bandits(count: int, seed: int) -> Iterator[Case]:
     """Yield contexts of the first updates of random runs, mostly chains and completions of several lengths."""
     numbers = np.random.default_rng(seed)
@@ -77,15 +98,8 @@ def bandits(count: int, seed: int) -> Iterator[Case]:
         for step in [next(run) for _ in range(2)]:
             assert step.context is not None
             for context in np.unique(step.context[step.mask]):
-                rows, tokens = np.nonzero((step.context == context) & step.mask)
                 passed = int(numbers.integers(-1, step.passes))
-                said = {}
-                for stage in Stage:
-                    view = StepView(origin, step, stage, passed if passed >= 0 else step.passes - 1)
-                    shown_here = picture(view, int(context), origin.action_rewards, passed)
-                    assert shown_here is not None
-                    said[stage] = stage_sentence(shown_here)
-                yield Case(step=step, rows=rows, tokens=tokens, said=said, passed=passed, context=int(context))
+                yield context_of(step, int(context), origin, origin.action_rewards, passed=passed)
                 count -= 1
 
 
@@ -140,15 +154,7 @@ def contexts_of(step: Step) -> Iterator[Case]:
     known = rewards is not None and rewards.shape == step.dist_logp.shape[1:]
     for context in np.unique(step.context[step.mask]):
         pays = rewards[int(context)] if rewards is not None and known else None
-        rows, tokens = np.nonzero((step.context == context) & step.mask)
-        said = {}
-        for stage in Stage:
-            shown_here = picture(
-                StepView(ORIGIN, step, stage, step.passes - 1), int(context), rewards if known else None
-            )
-            assert shown_here is not None
-            said[stage] = stage_sentence(shown_here)
-        yield Case(step=step, rows=rows, tokens=tokens, said=said, context=int(context), pays=pays)
+        yield context_of(step, int(context), ORIGIN, rewards if known else None, pays=pays)
 
 
 def groups_of(step: Step) -> Iterator[Case]:
@@ -341,11 +347,5 @@ def bandits_of(settings: Settings) -> list[Case]:
     """Return the contexts of the first update with ``settings``."""
     origin, step = learners.origin(settings), next(iter(learners.learner(settings)))
     assert step.context is not None
-    cases = []
-    for context in np.unique(step.context[step.mask]):
-        rows, tokens = np.nonzero((step.context == context) & step.mask)
-        shown_here = picture(StepView(origin, step, Stage.NORMALIZE, 0), int(context), origin.action_rewards)
-        assert shown_here is not None
-        said = {Stage.NORMALIZE: stage_sentence(shown_here)}
-        cases.append(Case(step=step, rows=rows, tokens=tokens, said=said, context=int(context)))
-    return cases
+    contexts = np.unique(step.context[step.mask])
+    return [context_of(step, int(context), origin, origin.action_rewards) for context in contexts]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -34,16 +35,17 @@ pytestmark = pytest.mark.one_window
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> RunHandle:
+def run(tmp_path: Path) -> Iterator[RunHandle]:
     path = tmp_path / "run.grpo"
     lm_run(path, 6, prompts=1, group_size=2)
-    return RunHandle.open(path)
+    opened = RunHandle.open(path)
+    yield opened
+    opened.close_file()
 
 
 @pytest.fixture
 def panel(language: Driver, front: Front) -> EvolutionPanel:
-    shown = front(EVOLUTION)
-    return shown
+    return front(EVOLUTION)
 
 
 def forked(origin: Origin) -> int:
@@ -71,7 +73,6 @@ def test_every_answer_is_read_with_its_verdict_and_the_update_at_which_it_came(r
     assert (second.step, second.verdict.words) == (place + 2, "right")
     assert [bool(m & Mark.RIGHT) for m in evolution.marks[place]] == [step >= place + 2 for step in range(1, 7)]
     assert [bool(m & Mark.CHANGED) for m in evolution.marks[place]] == [step == place + 2 for step in range(1, 7)]
-    run.close_file()
 
 
 def test_a_prompt_that_was_drawn_twice_has_one_row(run: RunHandle) -> None:
@@ -82,7 +83,6 @@ def test_a_prompt_that_was_drawn_twice_has_one_row(run: RunHandle) -> None:
     assert [run.origin.watched[where] for where in evolution.places] == list(evolution.prompts)
     assert len(evolution.changes) == len(evolution.marks) == len(evolution.prompts) < len(kept)
     assert all(len(marks) == 6 for marks in evolution.marks)
-    run.close_file()
 
 
 def test_a_frame_reads_no_longer_than_its_budget_but_always_goes_on(run: RunHandle) -> None:
@@ -92,7 +92,6 @@ def test_a_frame_reads_no_longer_than_its_budget_but_always_goes_on(run: RunHand
     evolution.take(budget=0.0)
     assert evolution.read == 2
     assert not evolution.complete
-    run.close_file()
 
 
 def test_the_answer_at_an_update_is_the_last_one_that_came_before_it(run: RunHandle) -> None:
@@ -101,7 +100,6 @@ def test_the_answer_at_an_update_is_the_last_one_that_came_before_it(run: RunHan
     assert found[0] is None
     assert found[7] is None
     assert [change.step for change in found[1:7] if change] == [1] * (place + 1) + [place + 2] * (5 - place)
-    run.close_file()
 
 
 def test_columns_hold_the_union_of_their_updates(run: RunHandle) -> None:
@@ -109,7 +107,6 @@ def test_columns_hold_the_union_of_their_updates(run: RunHandle) -> None:
     each = evolution.columns(place, 100)
     assert each.tolist() == list(evolution.marks[place])
     assert evolution.columns(place, 2).tolist() == [np.bitwise_or.reduce(each[:3]), np.bitwise_or.reduce(each[3:])]
-    run.close_file()
 
 
 def test_reading_does_not_push_the_update_on_the_screen_out_of_memory(tmp_path: Path) -> None:
@@ -169,8 +166,7 @@ def test_updates_that_were_thinned_out_are_left_out_and_date_no_change(tmp_path:
 def test_the_answers_are_those_of_the_update_under_the_cursor(language: Driver, panel: EvolutionPanel) -> None:
     told = {}
     for step in (1, 6):
-        language.program.workspace.move_to(step)
-        language.settle()
+        language.move_to(step)
         told[step] = panel.rows.accessibleDescription()
         assert f"before update {step}" in panel.note.text()
     assert told[1].count("went left to right") > told[6].count("went left to right")
@@ -179,8 +175,7 @@ def test_the_answers_are_those_of_the_update_under_the_cursor(language: Driver, 
 def test_every_distinct_answer_is_listed_with_its_first_update_and_leads_there(
     language: Driver, panel: EvolutionPanel
 ) -> None:
-    run = language.program.workspace.run
-    assert run is not None
+    run = language.shown_run
     place = forked(run.origin)
     panel.rows.chosen.emit(place)
     language.settle()
@@ -221,8 +216,7 @@ def test_a_click_on_a_strip_goes_to_that_update_and_chooses_the_prompt(language:
 
 
 def test_going_back_to_a_run_does_not_read_it_again(language: Driver, panel: EvolutionPanel) -> None:
-    session, run = language.program.run_manager, language.program.workspace.run
-    assert run is not None
+    session, run = language.program.run_manager, language.shown_run
     before = panel.of_run()
     session.show(next(other for other in language.program.workspace.runs if other is not run))
     language.settle()
@@ -273,12 +267,10 @@ def test_a_row_says_since_when_its_answer_is_right_and_what_it_was(run: RunHandl
     before = evolution.turn(place, place + 1)
     assert before is not None and (before.since, before.former) == (1, None)
     assert evolution.turn(place, 7) is None
-    run.close_file()
 
 
 def test_the_head_tells_what_to_watch_and_how_the_chosen_answer_turned(language: Driver, panel: EvolutionPanel) -> None:
-    run = language.program.workspace.run
-    assert run is not None
+    run = language.shown_run
     place = forked(run.origin)
     panel.rows.chosen.emit(place)
     language.settle()
@@ -308,8 +300,7 @@ def test_answers_are_called_recorded_only_until_the_model_has_answered(
 ) -> None:
     monkeypatch.setattr(driver.program.run_manager, "load_model", lambda run: None)
     driver.program.runs.new_run_of(language_settings())
-    shown, run = front(EVOLUTION), driver.program.workspace.run
-    assert run is not None
+    shown, run = front(EVOLUTION), driver.shown_run
     tokens = tuple((*encode(str(place)), STOP) for place in range(len(run.origin.watched)))
     driver.program.controller.answered.emit(FirstAnswers(run="another run"), FixedAnswers(tokens=((*encode("9"),),)))
     driver.settle()
@@ -366,7 +357,11 @@ def test_the_held_out_number_explains_itself_at_the_update_that_measured_it(
     assert numbers is not None and numbers[workspace.quantity] == 3 / 8
 
 
-def test_on_a_bandit_it_offers_a_language_model(driver: Driver, front: Front) -> None:
+def test_on_a_bandit_it_offers_a_language_model(driver: Driver, front: Front, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver.program.run_manager, "load_model", lambda run: None)
     panel = front(EVOLUTION)
     assert "appear here" in panel.empty.text()
     assert panel.make.isVisible()
+    panel.make.click()
+    driver.settle()
+    assert driver.program.workspace.view.next_settings.is_language

@@ -96,8 +96,7 @@ def test_the_tooltip_of_a_card_is_that_of_the_update_shown_while_a_run_goes_on(d
     workspace.running = True
     tips = []
     for step in (3, 4):
-        workspace.move_to(step)
-        driver.settle()
+        driver.move_to(step)
         QApplication.sendEvent(card, QHelpEvent(QEvent.Type.ToolTip, QPoint(), card.mapToGlobal(QPoint())))
         tips.append(card.toolTip())
     workspace.running = False

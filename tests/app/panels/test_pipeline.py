@@ -116,6 +116,5 @@ def test_a_tiny_learning_rate_leaves_the_formula_on_its_lines(driver: Driver) ->
     for changes in ({}, {"optimizer.learning_rate": 1e-5, "learner.group_size": 32}):
         program.run_manager.new_run(Settings().replace(changes))
         driver.run(3)
-        driver.settle()
         heights.append((program.window.docks["pipeline"].height(), program.window.docks["policy_bars"].height()))
     assert heights[0] == heights[1]

@@ -6,7 +6,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-from pytestqt.qtbot import QtBot
 
 from app.panel_registry import POLICY_BARS
 from app.panels.policy_bars import PolicyBarsPanel
@@ -25,15 +24,13 @@ from app.panels.policy_film import (
     weights,
 )
 from app.plotting.bar_data import Ceiling, Dot
-from app.theme.painted_text import PaintedText
-from app.theme.tokens import LIGHT
 from app.workspace.cursor import Stage
 from app.workspace.step_view import StepView
 from grpo_core import learners
 from grpo_core.config import BanditTask, Settings
 from tests.app.conftest import Driver
 from tests.app.geometry import losses
-from tests.app.painted import heights_of, painted_words
+from tests.app.painted import heights_of
 
 pytestmark = pytest.mark.one_window
 
@@ -65,8 +62,7 @@ def pictured(
 
 def test_the_change_and_the_samples_are_those_of_the_record(driver: Driver) -> None:
     driver.run(3)
-    step, heights = driver.program.workspace.view.step.step, heights_of(bars(driver).plot)
-    assert step is not None
+    step, heights = driver.shown_step, heights_of(bars(driver).plot)
     before, after = np.exp(step.distribution(0)[0]), np.exp(step.distribution(step.passes)[0])  # type: ignore[index]
     assert heights["change"] == pytest.approx(after - before)
     assert heights["samples"].tolist() == np.bincount(step.tokens[:, 0], minlength=10).tolist()
@@ -127,8 +123,8 @@ def test_a_reward_is_dragged_in_every_task_and_the_run_goes_on(driver: Driver, l
     expected[1] = 0.93
     assert heights_of(bars(driver).plot)["reward"] == pytest.approx(expected)
     driver.run(1)
-    step = driver.program.workspace.view.step.step
-    assert driver.head == 3 and step is not None
+    step = driver.shown_step
+    assert driver.head == 3
     assert step.rewards == pytest.approx(expected[step.tokens[:, 0]])
     editing.undo.undo()
     assert editing.settings.bandit.landscape == landscape
@@ -224,19 +220,6 @@ def test_every_stage_is_one_sentence_that_does_not_change_while_it_plays(stage: 
     assert all(sentence.endswith(".") for sentence in said)
 
 
-def test_in_a_narrow_header_a_headline_of_two_sentences_is_said_in_fewer_words(qtbot: QtBot) -> None:
-    shown = pictured(Stage.UPDATE)
-    long, short = stage_sentence(shown), in_fewer_words(shown)
-    assert short.startswith("Update 1: ") and short.endswith("Nobody drew 7, which pays most.")
-    headline = PaintedText("digits")
-    qtbot.addWidget(headline)
-    headline.show_text(long, LIGHT, 1.0, short)
-    for words, room in ((long, 2), (short, -2)):
-        headline.resize(headline.fontMetrics().horizontalAdvance(long) + room, headline.sizeHint().height())
-        assert [word.text for word in painted_words(headline)] == [words]
-    assert headline.accessibleName() == long
-
-
 @pytest.mark.parametrize(
     ("stage", "lane"),
     [(Stage.SAMPLE, SAMPLES), (Stage.SCORE, REWARDS), (Stage.NORMALIZE, BELOW), (Stage.UPDATE, POLICY)],
@@ -253,8 +236,11 @@ def test_the_lane_that_a_stage_is_about_takes_the_room(stage: Stage, lane: str) 
     assert quick == usual, "in a film too short to follow no lane moves"
 
 
-def test_a_group_that_misses_the_best_action_says_so() -> None:
-    assert stage_sentence(pictured(Stage.UPDATE)).endswith("Action 7 pays most, but nobody drew it.")
+def test_a_group_that_misses_the_best_action_says_so_in_fewer_words_too() -> None:
+    shown = pictured(Stage.UPDATE)
+    assert stage_sentence(shown).endswith("Action 7 pays most, but nobody drew it.")
+    short = in_fewer_words(shown)
+    assert short.startswith("Update 1: ") and short.endswith("Nobody drew 7, which pays most.")
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,13 @@ from __future__ import annotations
 from itertools import islice
 
 import numpy as np
+import pytest
 from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QMenu
 
 from app.experiments.repeats import RepeatResults
 from app.panel_registry import TRAINING_HISTORY
+from app.panels.training_history import TrainingHistoryPanel
 from app.panels.trials_row import trial_rows
 from grpo_core.config import Settings
 from grpo_core.experiments.race import LOCAL_PEAK
@@ -26,6 +28,19 @@ def repeats(settings: Settings, updates: int) -> RepeatResults:
     for part in repeated(settings, SEEDS, updates):
         results.take(part)
     return results
+
+
+@pytest.fixture
+def panel(driver: Driver) -> TrainingHistoryPanel:
+    return driver.program.window.panels.of(TRAINING_HISTORY)
+
+
+def repeat(driver: Driver, panel: TrainingHistoryPanel, size: int) -> None:
+    """Repeat the run with a group size, and wait until all repeats have come."""
+    driver.program.workspace.editing.edit({"learner.group_size": size}, "G")
+    panel.repeat()
+    driver.qtbot.waitUntil(lambda: not panel.repeats.busy)
+    driver.settle()
 
 
 def test_repeats_that_pass_one_half_on_a_wrong_action_are_said_to_end_there() -> None:
@@ -69,25 +84,19 @@ def test_the_best_action_is_told_with_its_interval_for_every_batch_at_the_last_u
     assert repeats(Settings().replace({"task.landscape": "chain"}), 5).answer() == ""
 
 
-def test_a_run_is_compared_with_repeats_of_its_own_settings_alone(driver: Driver) -> None:
-    panel = driver.program.window.panels.of(TRAINING_HISTORY)
+def test_a_run_is_compared_with_repeats_of_its_own_settings_alone(driver: Driver, panel: TrainingHistoryPanel) -> None:
     driver.run(40)
     for size, compared in ((32, False), (8, True)):
-        driver.program.workspace.editing.edit({"learner.group_size": size}, "G")
-        panel.repeat()
-        driver.qtbot.waitUntil(lambda: not panel.repeats.busy, timeout=60_000)
-        driver.settle()
+        repeat(driver, panel, size)
         assert ("This run passed it" in panel.accessibleDescription()) is compared
 
 
-def test_every_chip_and_the_whole_answer_are_at_hand_in_a_small_panel(driver: Driver) -> None:
-    panel = driver.program.window.panels.of(TRAINING_HISTORY)
+def test_every_chip_and_the_whole_answer_are_at_hand_in_a_small_panel(
+    driver: Driver, panel: TrainingHistoryPanel
+) -> None:
     driver.run(40)
     for size in (4, 16, 32):
-        driver.program.workspace.editing.edit({"learner.group_size": size}, "G")
-        panel.repeat()
-        driver.qtbot.waitUntil(lambda: not panel.repeats.busy, timeout=60_000)
-        driver.settle()
+        repeat(driver, panel, size)
     row, pinned = panel.trials, panel.repeats.pinned
     rows = [row.row, row.second]
     chips = [row.own, row.repeats, *row.pinned[:2]]
@@ -116,15 +125,13 @@ def test_where_the_run_lies_among_its_repeats_is_said_once_all_have_come() -> No
     assert f"This run passed it at update 30, later than {before} of them." in results.sentence(30)
 
 
-def test_repeats_under_other_settings_stay_beside_the_latest_with_their_numbers(driver: Driver) -> None:
-    panel = driver.program.window.panels.of(TRAINING_HISTORY)
+def test_repeats_under_other_settings_stay_beside_the_latest_with_their_numbers(
+    driver: Driver, panel: TrainingHistoryPanel
+) -> None:
     driver.run(3)
     medians = {}
     for size in (4, 16, 16, 32):
-        driver.program.workspace.editing.edit({"learner.group_size": size}, "G")
-        panel.repeat()
-        driver.qtbot.waitUntil(lambda: not panel.repeats.busy, timeout=60_000)
-        driver.settle()
+        repeat(driver, panel, size)
         assert panel.repeats.results is not None
         medians[size] = panel.repeats.results.numbers
     assert [one.settings.learner.group_size for one in panel.repeats.pinned] == [4, 16], (
@@ -146,14 +153,10 @@ def test_repeats_under_other_settings_stay_beside_the_latest_with_their_numbers(
     assert [one.settings.learner.group_size for one in drawn] == [4]
 
 
-def test_repeats_of_another_task_do_not_stand_beside_this_one(driver: Driver) -> None:
-    panel = driver.program.window.panels.of(TRAINING_HISTORY)
+def test_repeats_of_another_task_do_not_stand_beside_this_one(driver: Driver, panel: TrainingHistoryPanel) -> None:
     driver.run(3)
-    panel.repeat()
-    driver.qtbot.waitUntil(lambda: not panel.repeats.busy, timeout=60_000)
-    driver.program.workspace.editing.edit({"learner.group_size": 4}, "G")
-    panel.repeat()
-    driver.qtbot.waitUntil(lambda: not panel.repeats.busy, timeout=60_000)
+    for size in (8, 4):
+        repeat(driver, panel, size)
     assert len(panel.repeats.pinned) == 1
     driver.program.run_manager.new_run(Settings().replace({"task.landscape": "double_peak"}))
     driver.settle()

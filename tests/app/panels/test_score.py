@@ -70,8 +70,7 @@ def score(driver: Driver, panel: ScorePanel, text: str) -> str:
 
 def test_enter_scores_and_says_reward_odds_and_advantage(driver: Driver, panel: ScorePanel) -> None:
     told = score(driver, panel, "2+9=11")
-    step = driver.program.workspace.view.step.step
-    assert step is not None
+    step = driver.shown_step
     answer = answer_to("2+9=11", 1.0)
     _, advantages = placed(step, 1, answer, np.ones(len(answer.tokens), dtype=bool))
     assert told.startswith("Right. Reward 1.000 (1 × right answer).")
@@ -121,13 +120,11 @@ def test_nothing_typed_is_answered_with_what_to_do(driver: Driver, panel: ScoreP
 def test_an_answer_to_another_update_is_dimmed_and_says_so(driver: Driver, panel: ScorePanel) -> None:
     fresh = score(driver, panel, "2+9=11")
     assert panel.status.isEnabled()
-    driver.program.workspace.move_to(2)
-    driver.settle()
+    driver.move_to(2)
     assert panel.status.text().startswith(fresh)
     assert "at update 3; press Enter to score it here, at update 2" in panel.status.text()
     assert not panel.status.isEnabled()
-    driver.program.workspace.move_to(3)
-    driver.settle()
+    driver.move_to(3)
     assert panel.status.text() == fresh
     assert panel.status.isEnabled()
 

@@ -22,6 +22,11 @@ from tests.app.panels.conftest import Front
 pytestmark = pytest.mark.one_window
 
 
+@pytest.fixture
+def panel(driver: Driver) -> StepDetailPanel:
+    return driver.program.window.panels.of(STEP_DETAIL)
+
+
 def visible(panel: StepDetailPanel) -> list[str]:
     table = panel.table
     return [column.key for n, column in enumerate(table.table.columns) if not table.isColumnHidden(n)]
@@ -29,12 +34,11 @@ def visible(panel: StepDetailPanel) -> list[str]:
 
 @pytest.mark.quick_cases("1280", "1920")
 @pytest.mark.parametrize("width", [1280, 1366, 1920])
-def test_at_the_side_nothing_is_scrolled_or_cut(driver: Driver, width: int) -> None:
+def test_at_the_side_nothing_is_scrolled_or_cut(driver: Driver, panel: StepDetailPanel, width: int) -> None:
     driver.program.window.resize(width, 768)
     driver.run(13)
     driver.program.window.show_layout("Bandit")
     driver.settle()
-    panel = driver.program.window.panels.of(STEP_DETAIL)
     driver.qtbot.waitUntil(lambda: panel.table.horizontalScrollBar().maximum() == 0)
     seen = visible(panel)
     assert {"sample", "action", "advantage", "gradient", "reward", "ratio", "clipped"} <= set(seen)
@@ -61,10 +65,10 @@ def test_columns_come_with_the_room_in_the_stated_order(language: Driver, front:
     assert "Weight" in panel.table.table.tsv(range(2)), "a copy holds every column"
 
 
-def test_an_advantage_that_rounding_has_left_of_a_zero_has_no_sign(driver: Driver) -> None:
+def test_an_advantage_that_rounding_has_left_of_a_zero_has_no_sign(driver: Driver, panel: StepDetailPanel) -> None:
     """Update 9 of seed 7 samples an action whose reward is the group's mean."""
     driver.run(9)
-    table = driver.program.window.panels.of(STEP_DETAIL).table.table
+    table = panel.table.table
     column = next(n for n, one in enumerate(table.columns) if one.key == "advantage")
     cells = [(table.value(place, column), table.text(place, column)) for place in range(table.rowCount())]
     left = [text for value, text in cells if isinstance(value, float) and 0 < abs(value) < 1e-9]
@@ -74,12 +78,9 @@ def test_an_advantage_that_rounding_has_left_of_a_zero_has_no_sign(driver: Drive
     assert colour == table.theme.ink("muted")
 
 
-def test_the_sums_stand_below_their_columns(driver: Driver) -> None:
+def test_the_sums_stand_below_their_columns(driver: Driver, panel: StepDetailPanel) -> None:
     driver.run(8)
-    panel = driver.program.window.panels.of(STEP_DETAIL)
-    driver.settle()
-    step = driver.program.workspace.view.step.step
-    assert step is not None
+    step = driver.shown_step
     assert panel.sums.texts["advantage"] == "0.000", "group means leave nothing but rounding"
     assert panel.sums.texts["reward"] == f"{step.rewards.sum():.3f}"
     assert panel.sums.texts["weight"] == "1.000"
@@ -94,9 +95,9 @@ def test_the_sums_stand_below_their_columns(driver: Driver) -> None:
     assert set(panel.sums.texts) == {"reward"}
 
 
-def test_a_sum_is_explained_by_a_double_click_and_by_the_keyboard(driver: Driver) -> None:
+def test_a_sum_is_explained_by_a_double_click_and_by_the_keyboard(driver: Driver, panel: StepDetailPanel) -> None:
     driver.run(2)
-    panel, workspace = driver.program.window.panels.of(STEP_DETAIL), driver.program.workspace
+    workspace = driver.program.workspace
     driver.settle()
     for key, place in panel.sums.places().items():
         text = panel.sums.texts.get(key)
@@ -134,16 +135,17 @@ def test_a_sum_is_explained_by_a_double_click_and_by_the_keyboard(driver: Driver
         {"learner.group_size": 32, "task.landscape": "custom", "task.custom": (999.5,) * 9 + (-999.5,)},
     ],
 )
-def test_every_sum_fits_into_its_column(driver: Driver, settings: dict[str, object], width: int) -> None:
+def test_every_sum_fits_into_its_column(
+    driver: Driver, panel: StepDetailPanel, settings: dict[str, object], width: int
+) -> None:
     """The first digit of 31.800 used to be cut off, leaving 1.800."""
     driver.program.window.resize(width, 768)
     driver.program.workspace.editing.edit(settings, "another task")
     driver.run(3)
     driver.program.window.show_layout("Bandit")
     driver.settle()
-    panel = driver.program.window.panels.of(STEP_DETAIL)
-    step = driver.program.workspace.view.step.step
-    assert step is not None and step.settings.learner.group_size == settings["learner.group_size"]
+    step = driver.shown_step
+    assert step.settings.learner.group_size == settings["learner.group_size"]
     pad, places = 8 * panel.table.factor, panel.sums.places()
     assert {"reward", "advantage", "gradient"} <= set(places)
     for key, text in panel.sums.texts.items():
@@ -151,11 +153,11 @@ def test_every_sum_fits_into_its_column(driver: Driver, settings: dict[str, obje
             assert panel.table.cells.metrics.horizontalAdvance(text) <= places[key].width() - 2 * pad, (key, text)
 
 
-def test_sums_of_another_update_lay_nothing_out_and_those_in_larger_type_do(driver: Driver) -> None:
+def test_sums_of_another_update_lay_nothing_out_and_those_in_larger_type_do(
+    driver: Driver, panel: StepDetailPanel
+) -> None:
     """Each request reaches the window, which arranges all its docks again, at every step along the timeline."""
     driver.run(3)
-    driver.settle()
-    panel = driver.program.window.panels.of(STEP_DETAIL)
     holder = panel.sums.parentWidget()
     assert holder is not None
     requests = LayoutRequests(holder)
@@ -175,19 +177,15 @@ def test_sums_of_another_update_lay_nothing_out_and_those_in_larger_type_do(driv
     panel.sums.show_sums({"reward": 1.0})
 
 
-def test_a_double_click_on_the_sentence_about_a_group_explains_its_mean(driver: Driver) -> None:
+def test_a_double_click_on_the_sentence_about_a_group_explains_its_mean(driver: Driver, panel: StepDetailPanel) -> None:
     driver.run(1)
-    panel = driver.program.window.panels.of(STEP_DETAIL)
-    driver.settle()
     with driver.qtbot.waitSignal(driver.program.workspace.explained):
         QTest.mouseDClick(panel.foot, Qt.MouseButton.LeftButton, pos=panel.foot.rect().center())
     assert driver.program.workspace.quantity == Quantity("group_mean", group=0)
 
 
-def test_the_sums_follow_the_last_row_however_high_the_panel_is(driver: Driver) -> None:
+def test_the_sums_follow_the_last_row_however_high_the_panel_is(driver: Driver, panel: StepDetailPanel) -> None:
     driver.run(1)
-    panel = driver.program.window.panels.of(STEP_DETAIL)
-    driver.settle()
     for height in (220, 900):
         panel.resize(400, height)
         rows = panel.table.verticalHeader().length() + panel.table.horizontalHeader().height()
@@ -209,20 +207,18 @@ def test_rewards_of_whole_completions_are_summed_once(language: Driver, front: F
     )
 
 
-def test_negative_numbers_have_a_minus_sign(driver: Driver) -> None:
+def test_negative_numbers_have_a_minus_sign(driver: Driver, panel: StepDetailPanel) -> None:
     driver.run(8)
-    driver.settle()
-    table = driver.program.window.panels.of(STEP_DETAIL).table.table
+    table = panel.table.table
     place = next(n for n, column in enumerate(table.columns) if column.key == "advantage")
     values = [(table.value(row, place), table.text(row, place)) for row in range(table.rowCount())]
     negative = [text for value, text in values if isinstance(value, float) and value < 0]
     assert negative and all(text.startswith("▼ −") for text in negative)
 
 
-def test_a_tooltip_keeps_the_meaning_beside_the_digits(driver: Driver) -> None:
+def test_a_tooltip_keeps_the_meaning_beside_the_digits(driver: Driver, panel: StepDetailPanel) -> None:
     driver.run(3)
-    driver.settle()
-    table = driver.program.window.panels.of(STEP_DETAIL).table.table
+    table = panel.table.table
     place = next(n for n, column in enumerate(table.columns) if column.key == "ratio")
     tip = table.index(0, place).data(Qt.ItemDataRole.ToolTipRole)
     meaning, digits = tip.split("\n")
@@ -230,11 +226,10 @@ def test_a_tooltip_keeps_the_meaning_beside_the_digits(driver: Driver) -> None:
     assert float(digits) == pytest.approx(table.value(0, place))
 
 
-def test_samples_and_actions_of_two_digits_are_whole(driver: Driver) -> None:
+def test_samples_and_actions_of_two_digits_are_whole(driver: Driver, panel: StepDetailPanel) -> None:
     """Action 10 is one of the ten that every run begins with."""
     driver.program.workspace.editing.edit({"learner.group_size": 16}, "16 samples")
     driver.run(3)
-    panel = driver.program.window.panels.of(STEP_DETAIL)
     table, pad = panel.table, 8 * panel.table.factor
     for key, longest in (("sample", "16"), ("action", "10")):
         place = [column.key for column in table.table.columns].index(key)
@@ -258,9 +253,8 @@ def test_in_a_low_panel_one_group_is_summed_up_and_the_tooltip_has_the_others(la
     assert whole.split(" · ")[0] in panel.foot.toolTip()
 
 
-def test_a_panel_that_becomes_higher_shows_all_rows_that_fit_at_once(driver: Driver) -> None:
+def test_a_panel_that_becomes_higher_shows_all_rows_that_fit_at_once(driver: Driver, panel: StepDetailPanel) -> None:
     driver.run(6)
-    panel = driver.program.window.panels.of(STEP_DETAIL)
     panel.resize(371, 302)
     panel.redraw()
     high = panel.table.maximumHeight()

@@ -23,8 +23,7 @@ def test_nothing_beside_the_line_moves_between_the_past_and_the_head(driver: Dri
     driver.program.window.resize(1366, 768)
     driver.run(9)
     at_head = geometry(driver)
-    driver.program.workspace.move_to(4)
-    driver.settle()
+    driver.move_to(4)
     line = driver.program.window.panels.of(TIMELINE)
     assert line.behind.text() == line.place.toolTip() == "controls apply to update 10"
     assert geometry(driver) == at_head
@@ -49,38 +48,37 @@ def test_in_little_room_the_words_go_and_the_line_stays(driver: Driver) -> None:
     driver.settle()
     line = driver.program.window.panels.of(TIMELINE)
     driver.qtbot.waitUntil(lambda: not line.behind.isVisible())
-    driver.program.workspace.move_to(1)
-    driver.settle()
+    driver.move_to(1)
     assert line.place.toolTip() == "controls apply to update 4"
 
 
-def test_branch_here_stands_once(driver: Driver) -> None:
+def test_branch_here_stands_once_and_begins_a_run_that_has_no_file_yet(driver: Driver) -> None:
     driver.run(6)
-    driver.program.workspace.move_to(4)
-    driver.settle()
+    assert driver.program.window.panels.of(TIMELINE).behind.text() == ""
+    driver.move_to(4)
     buttons = [button for button in driver.program.window.findChildren(QToolButton) if button.text() == "Branch here"]
     assert [button.isVisible() for button in buttons] == [True]
     buttons[0].click()
     driver.settle()
     assert (driver.head, driver.program.transport.runs.count()) == (4, 2)
-    run = driver.program.workspace.run
-    assert run is not None and run.branched_at == 4
+    assert driver.shown_run.branched_at == 4
+    assert driver.program.transport.status.text() == "no update yet"
+    driver.run(1)
+    assert driver.program.transport.status.text().startswith("autosaved")
 
 
 def test_past_the_last_event_the_button_leads_back_to_it(driver: Driver) -> None:
     line = driver.program.window.panels.of(TIMELINE)
     assert line.next_button.text() == "No event yet" and not line.next_button.isEnabled()
     driver.run(40)
-    run = driver.program.workspace.run
-    assert run is not None
+    run = driver.shown_run
     last = next_event(run, 40, forwards=False)
     assert last is not None and next_event(run, 40) is None
     assert line.next_button.text() == f"‹ Back: {last[1]}" and line.next_button.isEnabled()
     line.next_button.click()
     driver.settle()
     assert driver.program.workspace.cursor.step == last[0]
-    driver.program.workspace.move_to(0)
-    driver.settle()
+    driver.move_to(0)
     assert line.next_button.text().startswith("Next: ")
 
 

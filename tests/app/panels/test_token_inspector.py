@@ -28,8 +28,7 @@ pytestmark = pytest.mark.one_window
 @pytest.fixture
 def panel(language: Driver, front: Front) -> TokenInspectorPanel:
     language.program.workspace.move_to(3)
-    shown = front(TOKEN_INSPECTOR)
-    return shown
+    return front(TOKEN_INSPECTOR)
 
 
 def distance(one: QColor, other: QColor) -> int:
@@ -152,9 +151,7 @@ def test_a_prompt_of_the_update_drawn_before_that_this_one_lacks_is_no_choice(
     language: Driver, panel: TokenInspectorPanel
 ) -> None:
     before = panel.group, language.program.workspace.selection
-    step = panel.workspace.view.step.step
-    assert step is not None
-    panel.choices.prompt.activated.emit(int(step.group.max()) + 1)
+    panel.choices.prompt.activated.emit(int(language.shown_step.group.max()) + 1)
     language.settle()
     assert (panel.group, language.program.workspace.selection) == before
 

@@ -15,7 +15,7 @@ from PySide6.QtTest import QTest
 from app.experiments.repeats import COUNT, FEWEST
 from app.panel_registry import POLICY_BARS, TRAINING_HISTORY
 from app.panels.history_chart import NATS, OTHER, UNIT, HistoryChart
-from app.panels.training_history import PLOT_HEIGHT
+from app.panels.training_history import PLOT_HEIGHT, TrainingHistoryPanel
 from app.panels.trials_row import COLUMNS
 from app.plotting.items import GhostLines
 from grpo_core.experiments.repeats import SERIES
@@ -25,9 +25,13 @@ from tests.app.conftest import Driver
 pytestmark = pytest.mark.one_window("training_history")
 
 
-def test_a_bandits_table_has_no_columns_of_a_language_model(driver: Driver) -> None:
+@pytest.fixture
+def panel(driver: Driver) -> TrainingHistoryPanel:
+    return driver.program.window.panels.of(TRAINING_HISTORY)
+
+
+def test_a_bandits_table_has_no_columns_of_a_language_model(driver: Driver, panel: TrainingHistoryPanel) -> None:
     driver.run(4)
-    panel = driver.program.window.panels.of(TRAINING_HISTORY)
     for box in panel.choice.boxes.values():
         box.setChecked(True)
     panel.choice.table.click()
@@ -42,9 +46,10 @@ def test_every_series_with_a_short_name_has_one_axis() -> None:
     assert sorted((*UNIT, *NATS, *OTHER)) == sorted(name for name, metric in METRICS.items() if metric.short)
 
 
-def test_the_plot_of_the_other_series_is_made_when_one_of_them_is_wanted_and_is_the_last(driver: Driver) -> None:
+def test_the_plot_of_the_other_series_is_made_when_one_of_them_is_wanted_and_is_the_last(
+    driver: Driver, panel: TrainingHistoryPanel
+) -> None:
     driver.run(4)
-    panel = driver.program.window.panels.of(TRAINING_HISTORY)
     panel.choice.table.click()
     assert [chart.names for chart in panel.charts] == [UNIT, NATS]
     panel.choice.boxes["loss"].setChecked(True)
@@ -59,14 +64,12 @@ def test_the_plot_of_the_other_series_is_made_when_one_of_them_is_wanted_and_is_
     assert places == sorted(places) and len(set(places)) == 3
 
 
-def test_rewards_above_one_fit_the_axis(driver: Driver) -> None:
+def test_rewards_above_one_fit_the_axis(driver: Driver, panel: TrainingHistoryPanel) -> None:
     """For example, if a bonus is added to the reward of a right answer."""
     driver.run(4)
-    panel = driver.program.window.panels.of(TRAINING_HISTORY)
     unit = panel.charts[0]
     assert (unit.frame.y.low, unit.frame.y.high) == (0, 1)
-    run = driver.program.workspace.run
-    assert run is not None
+    run = driver.shown_run
     last = run.step(run.head)
     assert last is not None
     paid = {name: run.series[name].values[-1:] for name in METRICS} | {"reward_mean": np.array([1.45])}
@@ -78,14 +81,14 @@ def test_rewards_above_one_fit_the_axis(driver: Driver) -> None:
     assert low <= 0 and high >= 1.45
 
 
-def test_the_choice_of_series_is_seen_before_the_first_update(driver: Driver) -> None:
-    panel = driver.program.window.panels.of(TRAINING_HISTORY)
+def test_the_choice_of_series_is_seen_before_the_first_update(driver: Driver, panel: TrainingHistoryPanel) -> None:
     boxes = [box for box in panel.choice.boxes.values() if not box.isHidden()]
     assert boxes and not any(box.visibleRegion().isEmpty() for box in boxes)
 
 
-def test_before_the_first_update_one_plot_says_so_and_the_other_has_no_axes(driver: Driver) -> None:
-    panel = driver.program.window.panels.of(TRAINING_HISTORY)
+def test_before_the_first_update_one_plot_says_so_and_the_other_has_no_axes(
+    driver: Driver, panel: TrainingHistoryPanel
+) -> None:
     driver.settle()
     colours = [len(colours_of(chart)) for chart in panel.charts]
     assert colours[0] > 1 == colours[1]
@@ -118,8 +121,9 @@ def drawn(ghost: GhostLines) -> np.ndarray:
     return np.empty(0) if y is None else y[np.isfinite(y)]
 
 
-def test_earlier_runs_are_drawn_whole_behind_the_run_and_the_axis_holds_them(third: Driver) -> None:
-    panel = third.program.window.panels.of(TRAINING_HISTORY)
+def test_earlier_runs_are_drawn_whole_behind_the_run_and_the_axis_holds_them(
+    third: Driver, panel: TrainingHistoryPanel
+) -> None:
     unit = panel.charts[0]
     before = third.program.workspace.runs[:2]
     for name in ("reward_mean", "max_prob"):
@@ -130,9 +134,10 @@ def test_earlier_runs_are_drawn_whole_behind_the_run_and_the_axis_holds_them(thi
     assert all(f"seed {seed}" in panel.accessibleDescription() for seed in (7, 8))
 
 
-def test_a_click_or_space_on_a_chip_hides_its_lines_and_return_opens_its_run(third: Driver) -> None:
+def test_a_click_or_space_on_a_chip_hides_its_lines_and_return_opens_its_run(
+    third: Driver, panel: TrainingHistoryPanel
+) -> None:
     workspace = third.program.workspace
-    panel = third.program.window.panels.of(TRAINING_HISTORY)
     newest, oldest = panel.trials.chips[0], panel.trials.chips[1]
     assert newest.text().startswith("seed 8") and oldest.text().startswith("seed 7")
     newest.click()
@@ -148,17 +153,16 @@ def test_a_click_or_space_on_a_chip_hides_its_lines_and_return_opens_its_run(thi
     assert [trial.seed for trial in workspace.view.trials] == [8, 9]
 
 
-def test_a_double_click_opens_a_run_and_hides_none(third: Driver) -> None:
+def test_a_double_click_opens_a_run_and_hides_none(third: Driver, panel: TrainingHistoryPanel) -> None:
     workspace = third.program.workspace
-    chip = third.program.window.panels.of(TRAINING_HISTORY).trials.chips[1]
+    chip = panel.trials.chips[1]
     QTest.mouseClick(chip, Qt.MouseButton.LeftButton)
     QTest.mouseDClick(chip, Qt.MouseButton.LeftButton)
     third.settle()
     assert workspace.run is workspace.runs[0] and all(trial.shown for trial in workspace.view.trials)
 
 
-def test_the_trial_under_the_keyboard_stands_out(third: Driver) -> None:
-    panel = third.program.window.panels.of(TRAINING_HISTORY)
+def test_the_trial_under_the_keyboard_stands_out(third: Driver, panel: TrainingHistoryPanel) -> None:
     ghost = panel.charts[0].ghosts["max_prob"]
     chip = panel.trials.chips[1]
     chip.pointed.emit(chip.subject)
@@ -170,8 +174,8 @@ def test_the_trial_under_the_keyboard_stands_out(third: Driver) -> None:
     assert len(ghost.marked.getData()[0]) == 0
 
 
-def test_the_twin_table_has_a_row_for_each_trial_and_opens_it(third: Driver) -> None:
-    workspace, panel = third.program.workspace, third.program.window.panels.of(TRAINING_HISTORY)
+def test_the_twin_table_has_a_row_for_each_trial_and_opens_it(third: Driver, panel: TrainingHistoryPanel) -> None:
+    workspace = third.program.workspace
     panel.choice.table.click()
     third.settle()
     model = panel.trials_table.table
@@ -185,8 +189,8 @@ def test_the_twin_table_has_a_row_for_each_trial_and_opens_it(third: Driver) -> 
     assert workspace.run is workspace.runs[0]
 
 
-def test_a_run_whose_file_is_gone_is_not_opened_but_leaves(third: Driver) -> None:
-    workspace, panel = third.program.workspace, third.program.window.panels.of(TRAINING_HISTORY)
+def test_a_run_whose_file_is_gone_is_not_opened_but_leaves(third: Driver, panel: TrainingHistoryPanel) -> None:
+    workspace = third.program.workspace
     gone, shown = workspace.runs[0], workspace.run
     Path(gone.path).unlink()
     QTest.keyClick(panel.trials.chips[1], Qt.Key.Key_Return)
@@ -213,9 +217,8 @@ def test_the_ends_of_earlier_runs_stand_as_outlines_in_the_policy(third: Driver)
 # -- repeats -----------------------------------------------------------------------------------------------------------
 
 
-def test_repeats_fill_a_band_whose_runs_repeat_bit_for_bit(driver: Driver) -> None:
+def test_repeats_fill_a_band_whose_runs_repeat_bit_for_bit(driver: Driver, panel: TrainingHistoryPanel) -> None:
     driver.run(3)
-    panel = driver.program.window.panels.of(TRAINING_HISTORY)
     panel.trials.button.click()
     driver.qtbot.waitUntil(lambda: panel.repeats.results is not None and not panel.repeats.busy)
     driver.settle()
@@ -230,14 +233,13 @@ def test_repeats_fill_a_band_whose_runs_repeat_bit_for_bit(driver: Driver) -> No
     assert sentence in panel.accessibleDescription()
     panel.trials_table.activated_cell.emit(1 + 4, "seed")
     driver.run(5)
-    run = driver.program.workspace.run
-    assert run is not None and run.origin.settings.seed == results.seeds[4]
+    run = driver.shown_run
+    assert run.origin.settings.seed == results.seeds[4]
     for name in SERIES:
         assert np.allclose(run.series[name].values[:5], results.series[name][:5, 4], rtol=1e-12, atol=1e-12)
 
 
-def test_the_chip_of_the_repeats_hides_their_band(driver: Driver) -> None:
-    panel = driver.program.window.panels.of(TRAINING_HISTORY)
+def test_the_chip_of_the_repeats_hides_their_band(driver: Driver, panel: TrainingHistoryPanel) -> None:
     panel.repeat()
     driver.qtbot.waitUntil(lambda: panel.repeats.results is not None and not panel.repeats.busy)
     driver.settle()
@@ -248,11 +250,12 @@ def test_the_chip_of_the_repeats_hides_their_band(driver: Driver) -> None:
     assert not np.isfinite(band.extent()).any() and panel.trials.sentence.isHidden()
 
 
-def test_repeats_of_a_language_model_are_queued(language: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repeats_of_a_language_model_are_queued(
+    language: Driver, panel: TrainingHistoryPanel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     program = language.program
     queued = []
     monkeypatch.setattr(program.background_runs.background, "start", lambda folder, queue: queued.append(queue))
-    panel = program.window.panels.of(TRAINING_HISTORY)
     seed = program.workspace.view.next_settings.seed
     panel.trials.button.click()
     (queue,) = queued
@@ -266,13 +269,12 @@ def test_repeats_of_a_language_model_are_queued(language: Driver, monkeypatch: p
 @pytest.mark.quick_cases("1366-768-1.0", "1280-680-1.0")
 @pytest.mark.parametrize(("width", "height", "scale"), [(1366, 768, 1.0), (1366, 768, 1.25), (1280, 680, 1.0)])
 def test_the_trials_stand_above_the_plots_only_where_these_keep_their_height(
-    driver: Driver, width: int, height: int, scale: float
+    driver: Driver, panel: TrainingHistoryPanel, width: int, height: int, scale: float
 ) -> None:
     driver.run(3)
     driver.program.look.set("light", scale)
     driver.program.window.resize(width, height)
     driver.program.layouts.reset()
-    panel = driver.program.window.panels.of(TRAINING_HISTORY)
     chart = panel.charts[0]
     roomy = scale == 1.0
     driver.qtbot.waitUntil(lambda: chart.height() >= 80 * scale and panel.trials.isVisible() == roomy)
@@ -285,28 +287,30 @@ def test_the_trials_stand_above_the_plots_only_where_these_keep_their_height(
     assert driver.program.actions["repeat"].isEnabled(), "what the row's button does is in the menu too"
 
 
-def test_the_axes_of_plots_beside_each_other_lie_at_one_height(driver: Driver) -> None:
+def test_the_axes_of_plots_beside_each_other_lie_at_one_height(driver: Driver, panel: TrainingHistoryPanel) -> None:
     driver.run(13)
     driver.program.window.show_layout("Compare")
-    history = driver.program.window.show_panel(TRAINING_HISTORY)
+    driver.program.window.show_panel(TRAINING_HISTORY)
     driver.settle()
-    bottoms = {chart.view_box.mapRectToScene(chart.view_box.boundingRect()).bottom() for chart in history.charts}
-    assert len(history.charts) == 2 and len(bottoms) == 1
+    bottoms = {chart.view_box.mapRectToScene(chart.view_box.boundingRect()).bottom() for chart in panel.charts}
+    assert len(panel.charts) == 2 and len(bottoms) == 1
 
 
-def test_plots_above_each_other_begin_at_one_place_and_the_lowest_counts_the_updates(driver: Driver) -> None:
+def test_plots_above_each_other_begin_at_one_place_and_the_lowest_counts_the_updates(
+    driver: Driver, panel: TrainingHistoryPanel
+) -> None:
     driver.run(13)
-    upper, lower = (chart.frame for chart in driver.program.window.panels.of(TRAINING_HISTORY).charts)
-    boxes = [chart.view_box for chart in driver.program.window.panels.of(TRAINING_HISTORY).charts]
+    upper, lower = (chart.frame for chart in panel.charts)
+    boxes = [chart.view_box for chart in panel.charts]
     driver.settle()
     assert boxes[0].geometry().left() == boxes[1].geometry().left()
     assert upper.bare and not lower.bare
     assert abs(boxes[0].height() - boxes[1].height()) <= 2, "the room is shared out between the curves"
 
 
-def test_what_is_zoomed_in_one_plot_is_zoomed_in_the_others(driver: Driver) -> None:
+def test_what_is_zoomed_in_one_plot_is_zoomed_in_the_others(driver: Driver, panel: TrainingHistoryPanel) -> None:
     driver.run(40)
-    charts = driver.program.window.panels.of(TRAINING_HISTORY).charts
+    charts = panel.charts
     whole = charts[0].view_box.viewRange()[0]
     charts[0].zoom(0.5)
     driver.settle()
@@ -317,12 +321,14 @@ def test_what_is_zoomed_in_one_plot_is_zoomed_in_the_others(driver: Driver) -> N
     assert [chart.view_box.viewRange()[0] for chart in charts] == [whole, whole]
 
 
-def test_labels_that_a_run_cannot_have_take_no_room_from_its_curves(driver: Driver) -> None:
+def test_labels_that_a_run_cannot_have_take_no_room_from_its_curves(
+    driver: Driver, panel: TrainingHistoryPanel
+) -> None:
     driver.run(3)
     driver.program.window.show_layout("Compare")  # adjacent plots keep no space for each other's labels
-    history = driver.program.window.show_panel(TRAINING_HISTORY)
+    driver.program.window.show_panel(TRAINING_HISTORY)
     driver.settle()
-    chart = history.charts[0]
+    chart = panel.charts[0]
     labels = [chart.words.width(METRICS[name].short) for name in chart.possible]
     assert "accuracy_sampled" not in chart.possible
     assert max(labels) <= chart.margin <= max(labels) + 12

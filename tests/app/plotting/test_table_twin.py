@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, Qt
@@ -198,53 +200,47 @@ class Cell(QStyledItemDelegate):
         painter.restore()
 
 
-def dressed(twin: TableTwin, how: str) -> None:
-    """Put a table into one of the states in which users see it."""
-    match how:
-        case "as it is":
-            pass
-        case "a row chosen, with the keyboard":
-            twin.setFocus()
-            twin.select_row(1)
-        case "dark and large":
-            twin.set_look(DARK, 2.0)
-            twin.select_row(2)
-        case "from right to left":
-            twin.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
-        case "too narrow":
-            for n in range(len(COLUMNS)):
-                twin.setColumnWidth(n, 40)
-        case "scrolled, and a column hidden":
-            twin.set_rows([(n, n - 5.0, "dead" if n % 2 else "", 0.1 * n, -0.5 * n) for n in range(40)])
-            twin.setColumnHidden(1, True)
-            twin.scrollTo(twin.table.index(20, 0))
-        case "sorted":
-            twin.sortByColumn(1, Qt.SortOrder.DescendingOrder)
-        case "empty":
-            twin.set_rows([])
-        case _:
-            raise ValueError(how)
+def chosen_with_the_keyboard(twin: TableTwin) -> None:
+    twin.setFocus()
+    twin.select_row(1)
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        "as it is",
-        "a row chosen, with the keyboard",
-        "dark and large",
-        "from right to left",
-        "too narrow",
-        "scrolled, and a column hidden",
-        "sorted",
-        "empty",
-    ],
-)
+def dark_and_large(twin: TableTwin) -> None:
+    twin.set_look(DARK, 2.0)
+    twin.select_row(2)
+
+
+def too_narrow(twin: TableTwin) -> None:
+    for n in range(len(COLUMNS)):
+        twin.setColumnWidth(n, 40)
+
+
+def scrolled(twin: TableTwin) -> None:
+    twin.set_rows([(n, n - 5.0, "dead" if n % 2 else "", 0.1 * n, -0.5 * n) for n in range(40)])
+    twin.setColumnHidden(1, True)
+    twin.scrollTo(twin.table.index(20, 0))
+
+
+DRESSED: dict[str, Callable[[TableTwin], object]] = {
+    "as it is": lambda twin: None,
+    "a row chosen, with the keyboard": chosen_with_the_keyboard,
+    "dark and large": dark_and_large,
+    "from right to left": lambda twin: twin.setLayoutDirection(Qt.LayoutDirection.RightToLeft),
+    "too narrow": too_narrow,
+    "scrolled, and a column hidden": scrolled,
+    "sorted": lambda twin: twin.sortByColumn(1, Qt.SortOrder.DescendingOrder),
+    "empty": lambda twin: twin.set_rows([]),
+}
+"""The states in which users see a table."""
+
+
+@pytest.mark.parametrize("how", DRESSED)
 def test_the_loop_paints_what_a_delegate_paints_cell_by_cell(
     qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     twin = table(qtbot, PaintedByQt)
     qtbot.waitExposed(twin)
-    dressed(twin, how)
+    DRESSED[how](twin)
     looped = twin.viewport().grab().toImage()
     twin.setItemDelegate(Cell(twin))
     monkeypatch.setattr(PaintedByQt, "on", True)

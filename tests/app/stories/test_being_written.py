@@ -133,8 +133,8 @@ def test_they_are_those_of_the_group_that_is_looked_at_also_while_the_update_lea
     driver = writer.driver
     writer.finish()
     driver.run(1)
-    step = driver.program.workspace.view.step.step
-    assert step is not None and len(set(step.group.tolist())) > 1
+    step = driver.shown_step
+    assert len(set(step.group.tolist())) > 1
     writer.inspector.choices.prompt.activated.emit(0)
     driver.settle()
     writer.begin(LEARNS)

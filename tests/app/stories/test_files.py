@@ -17,14 +17,12 @@ pytestmark = pytest.mark.one_window
 
 def test_save_as_copies_and_the_copy_opens_equal(driver: Driver, tmp_path: Path) -> None:
     driver.run(9)
-    run = driver.program.workspace.run
-    assert run is not None
+    run = driver.shown_run
     target = tmp_path / "kept – ünï.grpo"
     driver.program.run_manager.save_as(run, target)
     driver.open(target)
     driver.settle()
-    opened = driver.program.workspace.run
-    assert opened is not None
+    opened = driver.shown_run
     assert opened is not run
     assert opened.head == 9
     assert np.array_equal(opened.series["reward_mean"].values, run.series["reward_mean"].values)
@@ -60,8 +58,7 @@ def test_the_last_run_is_offered_again(qtbot: QtBot, qapp: QApplication, tmp_pat
 
 def test_two_windows_cannot_write_one_run(qtbot: QtBot, driver: Driver, tmp_path: Path) -> None:
     driver.run(3)
-    run = driver.program.workspace.run
-    assert run is not None
+    run = driver.shown_run
     other = make(qtbot, tmp_path / "other home")
     other.open(run.path)
     other.settle()
@@ -77,8 +74,7 @@ def test_two_windows_cannot_write_one_run(qtbot: QtBot, driver: Driver, tmp_path
 
 def test_a_run_that_was_killed_says_how_much_it_holds(driver: Driver, tmp_path: Path) -> None:
     driver.run(4)
-    run = driver.program.workspace.run
-    assert run is not None
+    run = driver.shown_run
     copy = tmp_path / "killed.grpo"
     for ending in ("", "-wal"):
         part = run.path.with_name(run.path.name + ending)

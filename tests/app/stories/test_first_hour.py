@@ -1,4 +1,6 @@
-"""The first hour: everything requested is within two clicks, and nothing is disabled without a reason."""
+"""The first hour: everything requested is within two clicks, every answer of a worksheet takes at most three actions,
+and nothing is disabled without a reason.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,11 @@ from app.examples import example
 from app.formula.term_button import TermButton
 from app.panel_registry import KL_OVER_BETA, POLICY_BARS, STEP_DETAIL, TOKEN_INSPECTOR, TRAINING_HISTORY
 from app.widgets.panel import Panel, in_window
+from grpo_core.claims.sweep import falls
+from grpo_core.config.settings import flat
 from tests.app.conftest import Driver
-from tests.app.stories.hands import panel
+from tests.app.stories.hands import activate, panel, press
+from tests.app.teaching.lessons.spoilers import texts_of
 
 pytestmark = pytest.mark.one_window
 ROOT = Path(__file__).parents[3]
@@ -129,13 +134,13 @@ def test_what_is_pressed_most_says_its_name(driver: Driver, text: str) -> None:
 def test_reset_begins_again_as_the_run_began_and_keeps_it_as_thin_lines(driver: Driver) -> None:
     program = driver.program
     driver.run(5)
-    before = program.workspace.run
+    before = driver.shown_run
     program.workspace.editing.edit({"objective.beta": 0.5}, "β")
     driver.run(5)
     program.actions["reset"].trigger()
     driver.settle()
-    run = program.workspace.run
-    assert run is not None and before is not None and run is not before and run.head == 0
+    run = driver.shown_run
+    assert run is not before and run.head == 0
     assert run.origin.settings == before.origin.settings == program.workspace.editing.wanted
     assert [(trial.run, trial.shown) for trial in program.workspace.view.trials] == [(before, True)]
     driver.run(5)
@@ -176,29 +181,19 @@ class Clicks:
         self.on(next(one for one in buttons if one.text() == text and in_window(one)))
 
 
-def test_the_policy_is_there_without_a_click(driver: Driver) -> None:
-    bars = driver.program.window.panels.of(POLICY_BARS)
+def test_the_policy_is_there_without_a_click_and_history_and_step_detail_after_one(driver: Driver) -> None:
+    panels = driver.program.window.panels
+    bars, history, detail = panels.of(POLICY_BARS), panels.of(TRAINING_HISTORY), panels.of(STEP_DETAIL)
     assert bars.seen and bars.plot.count == 10
-
-
-def test_the_history_shows_curves_after_one_click(driver: Driver) -> None:
-    clicks, history = Clicks(driver), driver.program.window.panels.of(TRAINING_HISTORY)
+    clicks = Clicks(driver)
     clicks.on_button("Play")
     driver.qtbot.waitUntil(lambda: driver.head > 2)
     driver.program.player.pause()
     driver.rest()
     driver.settle()
-    assert history.seen and all(chart.has_data() for chart in history.charts) and clicks.count == 1
-
-
-def test_the_step_detail_shows_its_rows_after_one_click(driver: Driver) -> None:
-    clicks, detail = Clicks(driver), driver.program.window.panels.of(STEP_DETAIL)
-    clicks.on_button("Play")
-    driver.qtbot.waitUntil(lambda: driver.head > 0)
-    driver.program.player.pause()
-    driver.rest()
-    driver.settle()
-    assert detail.seen and detail.table.model().rowCount() == 8 and clicks.count == 1
+    assert history.seen and all(chart.has_data() for chart in history.charts)
+    assert detail.seen and detail.table.model().rowCount() == 8
+    assert clicks.count == 1
 
 
 def test_kl_over_beta_shows_a_sweep_after_two_clicks(driver: Driver) -> None:
@@ -245,3 +240,64 @@ def test_kl_over_beta_beside_a_language_model_offers_a_sweep_at_once(driver: Dri
     assert shown.busy and not shown.run.now.isVisible()  # its points come one by one
     clicks.on_button("Cancel")
     assert not shown.busy
+
+
+# -- a class's worksheet ----------------------------------------------------------------------------------------------
+
+
+def button(driver: Driver, command: str) -> QAbstractButton:
+    found = driver.program.transport.widgetForAction(driver.program.actions[command])
+    assert isinstance(found, QAbstractButton)
+    return found
+
+
+def test_one_step_and_what_it_shifts_take_one_key(driver: Driver) -> None:
+    activate(driver)
+    press(driver, Qt.Key.Key_Period)
+    driver.rest()
+    picture = panel(driver, "policy_bars").plot.picture
+    assert picture.sentence.startswith("Update 1: more probability for")
+    change = next(lane for lane in picture.lanes if lane.key == "change")
+    assert [note for note in change.notes if note.startswith("+0.0")], "by how much, in digits"
+
+
+@pytest.mark.long
+def test_each_further_seed_takes_two_clicks_and_all_runs_stay(driver: Driver) -> None:
+    driver.run(10)
+    clicks = Clicks(driver, inside=True)
+    for _ in range(3):
+        clicks.on(button(driver, "new_seed"))
+        clicks.on(button(driver, "run_n"))
+        driver.rest()
+    runs = driver.program.workspace.runs
+    assert [run.origin.settings.seed for run in runs] == [7, 8, 9, 10]
+    assert {run.head for run in runs[1:]} == {50}
+    assert driver.program.transport.runs.count() == 4
+
+
+def test_group_sizes_are_compared_in_three_actions_and_the_smoothest_is_named(driver: Driver) -> None:
+    driver.program.window.resize(1366, 768)
+    driver.run(1)
+    clicks = Clicks(driver, inside=True)
+    clicks.on_tab("KL over β")
+    sweep = panel(driver, "kl_over_beta")
+    driver.qtbot.waitUntil(lambda: not sweep.busy)
+    clicks.on(sweep.choices.setup)
+    box = sweep.choices.over
+    assert box.isVisible()
+    place = next(n for n in range(box.count()) if box.itemText(n).startswith("Group size"))
+    box.setCurrentIndex(place)
+    box.activated.emit(place)
+    driver.qtbot.waitUntil(lambda: sweep.controller.results is not None and not sweep.busy)
+    driver.qtbot.waitUntil(lambda: sweep.controller.results.sweep.over.path == "learner.group_size")
+    driver.qtbot.waitUntil(lambda: not sweep.busy)
+    driver.settle()
+    assert {4, 16, 32} <= set(sweep.controller.results.sweep.over.values)
+    assert flat(driver.program.workspace.editing.wanted)["learner.group_size"] == 8, "the run itself is left alone"
+    results = sweep.controller.results
+    values = results.sweep.over.values
+    lost = {name: falls(results.done[place, 0].measures["reward"]).mean() for place, name in enumerate(values)}
+    assert lost[32] < lost[16] < lost[4], "larger groups see through the noise"
+    smoothest = min(lost, key=lambda size: lost[size])
+    assert f"The smoothest is G {smoothest} " in results.headline
+    assert results.headline in texts_of(driver.program.window)

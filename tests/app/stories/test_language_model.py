@@ -9,12 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.panels.evolution.panel import EvolutionPanel
-from app.panels.metrics import MetricsPanel
-from app.panels.score import ScorePanel
+from app.panel_registry import EVOLUTION, METRICS, SCORE_YOUR_OWN
 from app.training.controller import State
 from grpo_core.config import PRESETS, language_settings
 from grpo_core.config.presets import preset_of
@@ -62,8 +59,7 @@ def test_it_is_chosen_run_looked_into_and_scrubbed(driver: Driver) -> None:
         assert program.window.panels[name].summary(workspace.view), name
     run(driver, 5)
     assert driver.head == 5
-    cards = program.window.panels["metrics"]
-    assert isinstance(cards, MetricsPanel)
+    cards = program.window.panels.of(METRICS)
     assert [card.name for card in cards.cards][:3] == ["updates", "accuracy", "kl"]
     view = workspace.view
     assert 0 <= view.step.metrics["accuracy"] <= 1
@@ -74,8 +70,7 @@ def test_it_is_chosen_run_looked_into_and_scrubbed(driver: Driver) -> None:
         driver.settle()
         node = workspace.view.step.numbers
         assert node is not None and explain_from(node, Quantity(name, row=5, token=1)).agrees
-    workspace.move_to(2)
-    driver.settle()
+    driver.move_to(2)
     assert workspace.view.step.number == 2
     assert workspace.view.step.step is not None and workspace.view.step.step.tokens.shape[0] == 12
 
@@ -84,12 +79,9 @@ def test_evolution_shows_how_answers_changed_and_jumps_there(driver: Driver) -> 
     quick(driver)
     program = driver.program
     program.workspace.editing.edit({"optimizer.learning_rate": 1e-3}, "Faster")
-    panel = program.window.panels["evolution"]
-    assert isinstance(panel, EvolutionPanel)
+    panel = program.window.panels.of(EVOLUTION)
     program.window.docks["evolution"].raise_()
     run(driver, 8)
-    shown = program.workspace.run
-    assert shown is not None
     evolution = panel.of_run()
     assert evolution is not None
     driver.qtbot.waitUntil(lambda: evolution.read == 8)
@@ -109,12 +101,10 @@ def test_an_answer_of_ones_own_is_placed_in_the_live_group(driver: Driver) -> No
     quick(driver)
     run(driver, 2)
     program = driver.program
-    panel = program.window.panels["score_your_own"]
-    assert isinstance(panel, ScorePanel)
+    panel = program.window.panels.of(SCORE_YOUR_OWN)
     program.window.docks["score_your_own"].raise_()
     driver.settle()
-    step = program.workspace.view.step.step
-    assert step is not None
+    step = driver.shown_step
     text = completion_text(step, 0, program.workspace.view.run.origin).removesuffix("⏎")
     panel.field.setText(text)
     with driver.qtbot.waitSignal(program.workspace.answered, timeout=20_000) as heard:
@@ -132,15 +122,14 @@ def test_an_answer_of_ones_own_is_placed_in_the_live_group(driver: Driver) -> No
 def test_a_branch_goes_on_from_the_past_with_other_settings(driver: Driver) -> None:
     quick(driver)
     run(driver, 4)
-    parent = driver.program.workspace.run
-    assert parent is not None
+    parent = driver.shown_run
     driver.program.workspace.move_to(2)
     driver.program.workspace.editing.edit({"objective.beta": 0.5}, "Hold it")
     driver.program.actions["branch"].trigger()
     wait(driver)
     run(driver, 2)
-    branch = driver.program.workspace.run
-    assert branch is not None and branch is not parent and branch.head == 4
+    branch = driver.shown_run
+    assert branch is not parent and branch.head == 4
     one, other = parent.step(3), branch.step(3)
     assert one is not None and other is not None
     assert np.array_equal(one.tokens, other.tokens), "the same policy and the same random numbers draw the same"
@@ -168,10 +157,9 @@ def test_without_torch_it_learns_and_answers_all_the_same(without_torch: Path, d
     program = driver.program
     (device,) = program.controller.worker.host.devices
     assert "NumPy" in device
-    step = program.workspace.view.step.step
-    assert step is not None and step.step == 3 and engine_of(step) == NUMPY
-    panel = program.window.panels["score_your_own"]
-    assert isinstance(panel, ScorePanel)
+    step = driver.shown_step
+    assert step.step == 3 and engine_of(step) == NUMPY
+    panel = program.window.panels.of(SCORE_YOUR_OWN)
     program.window.docks["score_your_own"].raise_()
     driver.settle()
     panel.field.setText(completion_text(step, 0, program.workspace.view.run.origin).removesuffix("⏎"))
@@ -197,8 +185,8 @@ def run_of_torch(tmp_path: Path) -> Path:
 def test_a_run_of_torch_goes_on_with_torch_and_has_nothing_to_say(run_of_torch: Path, driver: Driver) -> None:
     driver.open(run_of_torch)
     run(driver, 1)
-    third = driver.program.workspace.view.step.step
-    assert third is not None and third.step == 3 and engine_of(third) == TORCH
+    third = driver.shown_step
+    assert third.step == 3 and engine_of(third) == TORCH
     assert not any("here it continues" in message for message in driver.messages)
 
 
@@ -211,8 +199,8 @@ def test_a_run_of_torch_goes_on_with_numpy_which_says_so(
     assert driver.head == 3
     (said,) = (message for message in driver.messages if "NumPy" in message)
     assert said.startswith("The run was computed with torch; here it continues with NumPy.") and " nats" in said
-    third = driver.program.workspace.view.step.step
-    assert third is not None and engine_of(third) == NUMPY
+    third = driver.shown_step
+    assert engine_of(third) == NUMPY
 
 
 def test_the_policy_selector_starts_a_run_of_the_other_kind(driver: Driver) -> None:
@@ -230,17 +218,6 @@ def test_the_policy_selector_starts_a_run_of_the_other_kind(driver: Driver) -> N
     driver.settle()
     assert not driver.program.workspace.view.next_settings.is_language
     assert [run.title for run in driver.program.workspace.runs] == titles, "none of the three had an update"
-
-
-def test_the_empty_evolution_offers_a_language_model(driver: Driver) -> None:
-    driver.program.window.docks["evolution"].show()
-    driver.program.window.docks["evolution"].raise_()
-    driver.settle()
-    panel = driver.program.window.panels["evolution"]
-    button = next(b for b in panel.findChildren(QPushButton) if b.isVisibleTo(panel))
-    button.click()
-    wait(driver)
-    assert driver.program.workspace.view.next_settings.is_language
 
 
 @pytest.mark.long

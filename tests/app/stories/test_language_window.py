@@ -69,6 +69,9 @@ def test_the_controls_show_the_rows_of_the_kind_of_run_alone(language: Driver) -
     shown = {path for row in controls.rows if not row.isHidden() for path in row.paths}
     assert {"task.problem", "learner.temperature", "model.checkpoint"} <= shown
     assert not shown & {"task.landscape", "task.actions", "task.bonus", "task.file"}
+    device, difficulty = (row_of(language, path).box for path in ("model.device", "task.difficulty"))
+    assert [device.itemData(place) for place in range(device.count())] == ["cpu", "cuda"], "none that was never tried"
+    assert difficulty.itemText(2) == "Sweet spot", "words stand for choices"
     language.program.run_manager.show(language.program.workspace.runs[0])
     language.settle()
     shown = {path for row in controls.rows if not row.isHidden() for path in row.paths}
@@ -85,16 +88,6 @@ def test_the_size_and_the_devices_of_the_model_are_said(language: Driver) -> Non
     controls.devices = lambda: ("cpu (2 cores)", "cuda (NVIDIA H200)")
     controls.redraw()
     assert device.note.text() == "Here: cpu (2 cores), cuda (NVIDIA H200)."
-
-
-def test_a_device_that_was_never_tried_is_not_offered(language: Driver) -> None:
-    box = row_of(language, "model.device").box
-    assert [box.itemData(place) for place in range(box.count())] == ["cpu", "cuda"]
-
-
-def test_words_stand_for_choices(language: Driver) -> None:
-    box = row_of(language, "task.difficulty").box
-    assert [box.itemText(place) for place in range(box.count())][2] == "Sweet spot"
 
 
 def test_a_checkpoint_is_chosen_in_a_dialog_and_needs_a_new_run(
@@ -128,20 +121,17 @@ def test_the_layout_for_language_models_has_the_answers_in_the_middle_and_the_to
     assert docks["evolution"].geometry().right() < docks["token_inspector"].geometry().left()
 
 
-def test_layouts_for_any_run_suit_the_one_that_is_shown(language: Driver) -> None:
+def test_layouts_suit_the_run_that_is_shown(language: Driver) -> None:
+    language.program.window.docks["token_inspector"].hide()
+    language.program.actions["reset_layout"].trigger()
+    assert "token_inspector" in visible(language)
+    assert language.program.preferences.current.layout == "Language model"
     for name in ("Present", "Compare"):
         language.program.layouts.choose(name)
         assert "token_inspector" in visible(language) and "policy_bars" not in visible(language)
     language.program.run_manager.show(language.program.workspace.runs[0])
     language.program.layouts.choose("Present")
     assert "policy_bars" in visible(language) and "evolution" not in visible(language)
-
-
-def test_reset_layout_goes_back_to_the_one_for_this_kind_of_run(language: Driver) -> None:
-    language.program.window.docks["token_inspector"].hide()
-    language.program.actions["reset_layout"].trigger()
-    assert "token_inspector" in visible(language)
-    assert language.program.preferences.current.layout == "Language model"
 
 
 def test_keys_act_in_the_layout_for_language_models(language: Driver) -> None:
@@ -171,8 +161,7 @@ def test_the_cards_show_right_answers_and_the_last_measurement_beside_them(langu
     assert set(cards) == {"updates", "accuracy", "kl", "entropy", "loss", "dead_groups"}
     assert cards["accuracy"].note == "held out 40%, greedy"
     assert "averaged over the sampled prefixes" in cards["kl"].toolTip()
-    language.program.workspace.move_to(3)
-    language.settle()
+    language.move_to(3)
     assert cards["accuracy"].note == "held out 10%, greedy"
     language.program.workspace.show_stage(Stage.SCORE)
     language.settle()

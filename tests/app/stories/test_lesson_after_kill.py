@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
-from PySide6.QtGui import QDropEvent
+from PySide6.QtCore import QUrl
 from PySide6.QtWidgets import QMenu
 
 from app.application import Application
@@ -19,8 +17,8 @@ from grpo_core.config import Settings
 from grpo_core.runs.run_file import RunWriter
 from grpo_core.runs.session import Manifest, save_session
 from tests.app.conftest import Driver
-from tests.app.stories.test_processes import ROOT, complaints, environment
-from tests.app.stories.test_session_files import opened, saved
+from tests.app.stories.test_processes import complaints, ended
+from tests.app.stories.test_session_files import drop, saved
 from tests.sessions import read_manifest
 
 STORY = """
@@ -85,15 +83,7 @@ GONE_ON = """
 
 def lived(home: Path, story: str, session: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the program with a story carried out in it, until it ends."""
-    return subprocess.run(
-        [sys.executable, "-c", STORY.format(story=story, session=str(session)), *arguments],
-        env=environment(home),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
+    return ended(home, "-c", STORY.format(story=story, session=str(session)), *arguments)
 
 
 @pytest.mark.long
@@ -113,14 +103,11 @@ def test_a_lesson_that_was_presented_and_killed_goes_on_where_it_stopped(tmp_pat
 
 def test_a_session_saved_in_a_lesson_gives_both_back(driver: Driver, tmp_path: Path) -> None:
     driver.run(6)
-    program, workspace, lesson_player = (
-        driver.program,
-        driver.program.workspace,
-        driver.program.part("teaching").lessons.player,
-    )
+    workspace, lessons = driver.program.workspace, driver.program.part("teaching").lessons
+    lesson_player = lessons.player
     mine = workspace.run
     workspace.move_to(4)
-    lesson = program.part("teaching").lessons.find("5")
+    lesson = lessons.find("5")
     assert lesson is not None
     lesson_player.open(lesson, 1)
     driver.qtbot.waitUntil(lambda: not lesson_player.busy)
@@ -129,7 +116,7 @@ def test_a_session_saved_in_a_lesson_gives_both_back(driver: Driver, tmp_path: P
     assert [run.title for run in manifest.runs] == [mine.title]  # type: ignore[union-attr]
     assert (manifest.shown, manifest.step, manifest.lesson, manifest.lesson_step) == (0, 4, lesson.id, 1)
     lesson_player.leave()
-    opened(driver, path)
+    driver.open(path)
     driver.qtbot.waitUntil(lambda: lesson_player.lesson is not None and not lesson_player.busy)
     assert (lesson_player.lesson, lesson_player.place) == (lesson, 1)
     lesson_player.leave()
@@ -140,7 +127,7 @@ def test_a_session_saved_in_a_lesson_gives_both_back(driver: Driver, tmp_path: P
 def test_a_lesson_that_this_version_lacks_is_told(driver: Driver, tmp_path: Path) -> None:
     path = tmp_path / "x.grposession"
     save_session(path, Manifest(settings=Settings(), lesson="quantum", lesson_step=3), [])
-    opened(driver, path)
+    driver.open(path)
     assert any("“quantum”, which this version does not have" in text for text in driver.messages)
     assert driver.program.part("teaching").lessons.player.lesson is None
 
@@ -204,15 +191,14 @@ def test_a_lesson_that_is_asked_for_after_a_crash_stays(driver: Driver) -> None:
 
 
 def test_a_lesson_is_presented_by_its_number_or_id(driver: Driver) -> None:
-    program, lesson_player = driver.program, driver.program.part("teaching").lessons.player
-    lesson = program.part("teaching").lessons.find("3")
-    assert all(program.part("teaching").lessons.find(asked) is lesson for asked in ("03", "one_update", " One_Update "))
-    program.part("teaching").present("3")
-    assert lesson_player.lesson is not None
-    assert lesson_player.lesson.number == 3
-    assert program.part("teaching").presenter.active
+    teaching = driver.program.part("teaching")
+    lesson_player, lesson = teaching.lessons.player, teaching.lessons.find("3")
+    assert all(teaching.lessons.find(asked) is lesson for asked in ("03", "one_update", " One_Update "))
+    teaching.present("3")
+    assert lesson_player.lesson is not None and lesson_player.lesson.number == 3
+    assert teaching.presenter.active
     driver.qtbot.waitUntil(lambda: not lesson_player.busy)
-    program.part("teaching").presenter.stop()
+    teaching.presenter.stop()
     lesson_player.leave()
 
 
@@ -227,13 +213,8 @@ def test_what_is_no_lesson_and_no_file_is_told(driver: Driver) -> None:
 def test_several_files_are_dropped_a_folder_and_one_that_is_gone(driver: Driver, tmp_path: Path) -> None:
     driver.run(3)
     sessions = [saved(driver, tmp_path / f"{name}.grposession") for name in "ab"]
-    data = QMimeData()
-    gone = tmp_path / "gone.grpo"
-    data.setUrls([QUrl.fromLocalFile(str(path)) for path in (*sessions, tmp_path, gone)] + [QUrl("https://x.org/a")])
-    copy = Qt.DropAction.CopyAction
-    event = QDropEvent(QPointF(5, 5), copy, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
-    driver.program.window.dropEvent(event)
-    driver.opened()
+    files = (*sessions, tmp_path, tmp_path / "gone.grpo")
+    drop(driver, *(QUrl.fromLocalFile(str(path)) for path in files), QUrl("https://x.org/a"))
     assert len(driver.program.workspace.runs) == 3  # its own, and a copy from each session
     sentences = "is not a recorded run that this program can read", "There is no run file at"
     driver.qtbot.waitUntil(

@@ -1,18 +1,22 @@
-"""Looking around with keys and mouse: panels, pictures, tables, explanations."""
+"""Looking around with keys and mouse: panels, pictures, tables, and explanations from card to input and back."""
 
 from __future__ import annotations
 
 import re
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
+from app.panel_registry import EXPLAIN, METRICS
 from app.workspace.cursor import Stage
-from grpo_core.explain import Quantity
+from grpo_core.explain import Quantity, explain
 from tests.app.conftest import Driver
 from tests.app.geometry import pixel_at
 from tests.app.stories.hands import activate, panel, panel_of, press
+
+pytestmark = pytest.mark.one_window
 
 SHIFT, CTRL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
 LEFT = Qt.MouseButton.LeftButton
@@ -117,8 +121,7 @@ def test_e_explains_what_has_the_focus(driver: Driver) -> None:
 
 def test_a_bar_that_is_clicked_is_chosen_everywhere(driver: Driver) -> None:
     driver.run(5)
-    step = driver.program.workspace.view.step.step
-    assert step is not None
+    step = driver.shown_step
     action = int(step.tokens[3, 0])
     plot = panel(driver, "policy_bars").plot
     place = pixel_at(plot, action, 0.05).toPoint()
@@ -150,3 +153,39 @@ def test_tab_reaches_every_panel_that_can_be_seen(driver: Driver) -> None:
         met.add(panel_of(QApplication.focusWidget()))
     seen = {name for name, one in driver.program.window.panels.items() if one.seen}
     assert seen - met - {"explain"} == set()
+
+
+def test_every_card_explains_itself_and_agrees(driver: Driver) -> None:
+    driver.run(7)
+    panel = driver.program.window.panels.of(EXPLAIN)
+    for card in driver.program.window.panels.of(METRICS).cards[1:]:
+        card.explain_current()
+        driver.settle()
+        assert explain(driver.shown_step, Quantity(card.name)).agrees
+        assert panel.check.text() == "✓ agrees"
+        assert "e-" not in panel.check.text() and "rounding alone" in panel.check.toolTip()
+
+
+def test_inputs_of_an_explanation_can_be_followed_and_left_again(driver: Driver) -> None:
+    driver.run(2)
+    panel = driver.program.window.panels.of(EXPLAIN)
+    driver.program.workspace.explain(Quantity("advantage", row=2, token=0))
+    driver.settle()
+    title = panel.heading.text()
+    panel.findChild(QWidget, "door").click()  # type: ignore[union-attr]
+    driver.settle()
+    assert panel.heading.text() != title
+    panel.back.click()
+    driver.settle()
+    assert panel.heading.text() == title
+
+
+def test_one_selection_for_all_panels(driver: Driver) -> None:
+    driver.run(3)
+    window = driver.program.window
+    table = window.panels["step_detail"].table  # type: ignore[attr-defined]
+    table.selected.emit(4)
+    driver.settle()
+    assert driver.program.workspace.selection.row == 4
+    assert window.panels["pipeline"].which.text() == "sample 5; L sums all"  # type: ignore[attr-defined]
+    assert table.current_cell()[0] == 4

@@ -26,8 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def settings(driver: Driver) -> Settings:
-    shown = driver.program.workspace.run
-    assert shown is not None
+    shown = driver.shown_run
     return shown.origin.settings
 
 
@@ -49,8 +48,7 @@ def test_a_folder_is_opened_trained_and_every_panel_draws_its_updates(driver: Dr
             program.window.show_panel(spec)
             driver.settle()
     for step in (1, 2):
-        workspace.move_to(step)
-        driver.settle()
+        driver.move_to(step)
     shown_step, shown = workspace.view.step.step, workspace.run
     assert shown_step is not None and shown is not None
     assert "What is" in prompt_text(shown_step, 0, shown.origin)

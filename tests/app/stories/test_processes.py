@@ -50,22 +50,30 @@ sys.exit(start(sys.argv[1:]))
 """
 
 
+NO_DISPLAY = {"QT_QPA_PLATFORM": None, "DISPLAY": None, "WAYLAND_DISPLAY": None}
+
+
 def environment(home: Path, **changes: str | None) -> dict[str, str]:
     every = {**os.environ, "GRPO_LAB_HOME": str(home), "QT_QPA_PLATFORM": "offscreen", **changes}
     return {name: value for name, value in every.items() if value is not None}
 
 
-def started(home: Path, *arguments: str, begin: str = "pass", then: str = "self.window.close()") -> tuple[str, str]:
-    """Run the program and return its outputs. It must end by itself, without an error."""
-    run = subprocess.run(
-        [sys.executable, "-c", SCRIPT.format(begin=begin, then=then), *arguments],
-        env=environment(home),
+def ended(home: Path, *arguments: str, **changes: str | None) -> subprocess.CompletedProcess[str]:
+    """Run Python, with changes of the environment, until it ends."""
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env=environment(home, **changes),
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=150,
+        timeout=200,
         check=False,
     )
+
+
+def started(home: Path, *arguments: str, begin: str = "pass", then: str = "self.window.close()") -> tuple[str, str]:
+    """Run the program and return its outputs. It must end by itself, without an error."""
+    run = ended(home, "-c", SCRIPT.format(begin=begin, then=then), *arguments)
     assert run.returncode == 0, run.stderr
     return run.stdout, run.stderr
 
@@ -81,7 +89,7 @@ def complaints(error: str, home: Path) -> list[str]:
 
 def test_the_window_is_there_without_torch(tmp_path: Path) -> None:
     code = "import app.application, app.start, sys; assert 'torch' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], env=environment(tmp_path), cwd=ROOT, check=True, timeout=150)
+    assert ended(tmp_path, "-c", code).returncode == 0
 
 
 LATE = (
@@ -166,15 +174,7 @@ def test_after_a_crash_the_interrupted_run_is_offered(tmp_path: Path) -> None:
     begin = "self.player.set_speed(None); self.player.run_n(40)"
     killed = """self.controller.state_changed.connect(
             lambda state: state.value == 'paused' and __import__('os')._exit(9))"""
-    run = subprocess.run(
-        [sys.executable, "-c", SCRIPT.format(begin=begin, then=killed)],
-        env=environment(tmp_path),
-        cwd=ROOT,
-        capture_output=True,
-        timeout=150,
-        check=False,
-    )
-    assert run.returncode == 9
+    assert ended(tmp_path, "-c", SCRIPT.format(begin=begin, then=killed)).returncode == 9
     opened = """while not (offers := [line for line in self.window.messages.lines if "unexpectedly" in line.text]):
             QApplication.processEvents()  # the folder of runs is looked through in a thread
         offers[0].buttons[0].click()
@@ -219,9 +219,7 @@ def test_a_last_run_that_is_gone_is_no_trouble(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_without_a_display_a_run_and_pictures_are_left(tmp_path: Path) -> None:
     target = tmp_path / "out"
-    nothing = environment(tmp_path, QT_QPA_PLATFORM=None, DISPLAY=None, WAYLAND_DISPLAY=None)
-    command = [sys.executable, "-m", "app", "--out", str(target)]
-    run = subprocess.run(command, env=nothing, cwd=ROOT, capture_output=True, text=True, timeout=150, check=False)
+    run = ended(tmp_path, "-m", "app", "--out", str(target), **NO_DISPLAY)
     assert (run.returncode, run.stderr) == (0, "")
     assert run.stdout.startswith("There is no display")
     assert len(list(target.glob("*.png"))) == 3
@@ -237,8 +235,6 @@ def test_without_a_display_a_run_and_pictures_are_left(tmp_path: Path) -> None:
 
 def test_without_a_display_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    nothing = environment(tmp_path, QT_QPA_PLATFORM=None, DISPLAY=None, WAYLAND_DISPLAY=None)
-    command = [sys.executable, "-m", "app", "--out", str(tmp_path / "file")]
-    run = subprocess.run(command, env=nothing, cwd=ROOT, capture_output=True, text=True, timeout=150, check=False)
+    run = ended(tmp_path, "-m", "app", "--out", str(tmp_path / "file"), **NO_DISPLAY)
     assert run.returncode == 1
     assert "Choose another folder" in run.stderr

@@ -30,14 +30,17 @@ pytestmark = pytest.mark.one_window
 def saved(driver: Driver, target: Path) -> Path:
     driver.program.session_files.save(target)
     driver.opened()
-    driver.settle()
     return target
 
 
-def opened(driver: Driver, path: Path) -> None:
-    driver.open(path)
+def drop(driver: Driver, *urls: QUrl) -> None:
+    """Drop files on the window, and wait until they are open."""
+    data = QMimeData()
+    data.setUrls(urls)
+    copy = Qt.DropAction.CopyAction
+    event = QDropEvent(QPointF(5, 5), copy, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
+    driver.program.window.dropEvent(event)
     driver.opened()
-    driver.settle()
 
 
 def menu_over(driver: Driver, widget: QWidget) -> QMenu:
@@ -76,7 +79,7 @@ def test_a_prepared_session_opens_elsewhere_as_it_was_left(driver: Driver, qtbot
 
     before = path.read_bytes()
     other = make(qtbot, tmp_path / "other home")
-    opened(other, path)
+    other.open(path)
     theirs = other.program.workspace
     assert [run.head for run in theirs.runs] == [12, 5]  # the blank run of the start has made room
     assert (theirs.run, theirs.cursor.step) == (theirs.runs[0], 7)
@@ -125,9 +128,8 @@ def test_a_session_before_its_first_update_is_a_new_run_with_its_settings(driver
     path = saved(driver, tmp_path / "fresh.grposession")
     assert read_manifest(path).runs == ()
     editing.edit({"learner.group_size": 16}, "Change")
-    opened(driver, path)
-    run = driver.program.workspace.run
-    assert run is not None
+    driver.open(path)
+    run = driver.shown_run
     assert (run.head, run.origin.settings.bandit.landscape) == (0, "double_peak")
     assert driver.program.workspace.editing.wanted.learner.group_size == 4
     driver.run(2)
@@ -142,9 +144,8 @@ def test_the_second_of_two_runs_may_be_the_one_that_is_shown(driver: Driver, tmp
     assert driver.program.workspace.run is second
     path = saved(driver, tmp_path / f"two{SUFFIX}")
     assert read_manifest(path).shown == 1
-    opened(driver, path)
-    run = driver.program.workspace.run
-    assert run is not None
+    driver.open(path)
+    run = driver.shown_run
     assert run not in (first, second)
     assert (run.head, run.title) == (2, second.title)
 
@@ -154,18 +155,11 @@ def test_a_session_can_be_dropped_on_the_window_and_is_among_the_recent_files(
 ) -> None:
     driver.run(3)
     path = saved(driver, tmp_path / "Dropped.grposession")
-    run = driver.program.workspace.run
-    assert run is not None
     kept = tmp_path / "kept.grpo"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(kept), ""))
     driver.program.actions["save_as"].trigger()
     driver.opened()
-    data = QMimeData()
-    data.setUrls([QUrl.fromLocalFile(str(path))])
-    copy = Qt.DropAction.CopyAction
-    event = QDropEvent(QPointF(5, 5), copy, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
-    driver.program.window.dropEvent(event)
-    driver.opened()
+    drop(driver, QUrl.fromLocalFile(str(path)))
     assert len(driver.program.workspace.runs) == 2
     menu = driver.program.window.findChild(QMenu, "menu File/Open recent")
     assert isinstance(menu, QMenu)
@@ -213,7 +207,7 @@ def test_a_file_that_is_no_session_is_told_and_nothing_changes(driver: Driver, t
         else:
             with zipfile.ZipFile(path, "w") as archive:
                 archive.writestr("manifest.json", content)
-        opened(driver, path)
+        driver.open(path)
         assert driver.program.workspace.run is before
         assert any(words in text for text in driver.messages)
     assert not list(driver.program.paths.runs.iterdir())
@@ -229,7 +223,7 @@ def test_names_that_this_version_does_not_know_do_no_harm(driver: Driver, tmp_pa
                 layout="../../etc", panels=["nothing", "controls"], locked=["objective.nothing", ""], hidden=["x"]
             ),
         )
-    opened(driver, path)
+    driver.open(path)
     assert driver.program.preferences.current.layout == "Bandit"
     assert driver.program.window.docks["controls"].isVisible()
     driver.run(1)
@@ -284,13 +278,12 @@ def test_a_session_that_cannot_be_written_is_told(driver: Driver, tmp_path: Path
 
 def test_while_presenting_the_class_sees_the_layout_for_it(driver: Driver, tmp_path: Path) -> None:
     driver.run(2)
-    run = driver.program.workspace.run
-    assert run is not None
+    run = driver.shown_run
     driver.program.controller.commit()
     path = tmp_path / "x.grposession"
     save_session(path, Manifest(shown=0, step=1, layout="Compare", notes="Say this."), [run.path])
     driver.program.part("teaching").presenter.start()
-    opened(driver, path)
+    driver.open(path)
     assert driver.program.preferences.current.layout == "Bandit"
     assert not driver.program.window.docks["what_if"].isVisible()
     assert driver.program.part("teaching").presenter.speaker.notes.toPlainText() == "Say this."

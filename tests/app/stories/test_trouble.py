@@ -1,7 +1,8 @@
-"""Errors, and actions at the wrong moment."""
+"""Errors, actions at the wrong moment, and closing the window in every state, with what the next start finds."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,14 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.panels.controls.panel import ControlsPanel
+from app.panel_registry import CONTROLS
+from app.settings.preferences import load_preferences
 from grpo_core.config import BanditTask, Objective, Optimizer, Settings
 from grpo_core.explain import Quantity, explain
+from grpo_core.runs import library
 from grpo_core.runs.run_file import RunReader
 from tests.app.conftest import Driver, make, take_down
+from tests.app.stories.hands import panel, row_of
 
 
 def test_numbers_that_are_not_finite_stop_the_run_and_leave_a_way_back(driver: Driver) -> None:
@@ -57,8 +61,7 @@ def test_every_command_runs_at_every_moment(driver: Driver, monkeypatch: pytest.
 
 
 def test_a_setting_of_the_other_kind_of_run_that_comes_too_late_changes_nothing(driver: Driver) -> None:
-    controls = driver.program.window.panels["controls"]
-    assert isinstance(controls, ControlsPanel)
+    controls = driver.program.window.panels.of(CONTROLS)
     late = next(row for row in controls.rows if row.paths == ("task.held_out",))
     before = driver.program.workspace.editing.wanted
     late.edited.emit(late.paths, 3, None)
@@ -90,20 +93,6 @@ def test_themes_and_sizes_change_while_it_runs(driver: Driver) -> None:
     driver.program.look.zoom(0)
     driver.rest()
     assert driver.head == 200
-
-
-def test_closing_while_it_runs_at_full_speed_loses_nothing(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> None:
-    one = make(qtbot, tmp_path / "home")
-    one.program.player.set_length(None)
-    one.program.player.run()
-    qtbot.waitUntil(lambda: one.head > 30)
-    seen = one.head
-    run = one.program.workspace.run
-    take_down(one)
-    assert run is not None
-    with RunReader.open(run.path) as reader:
-        assert reader.meta.ended
-        assert reader.last >= seen
 
 
 @pytest.mark.quick_cases("chain")
@@ -144,3 +133,121 @@ def test_every_door_leads_to_an_explanation_that_agrees(driver: Driver, landscap
     assert len(asked) > 20
     for quantity in asked:
         assert explain(step, quantity).agrees, quantity
+
+
+def idle(driver: Driver) -> None:
+    """Do nothing: the state after a start."""
+
+
+def running(driver: Driver) -> None:
+    driver.program.player.set_length(None)
+    driver.program.player.run()
+    driver.qtbot.waitUntil(lambda: driver.head > 5)
+
+
+def waiting_for_the_next_update(driver: Driver) -> None:
+    driver.program.player.set_speed(1.0)
+    running_slowly = driver.program.player
+    running_slowly.run()
+    driver.qtbot.waitUntil(lambda: driver.head > 0)
+
+
+def replaying(driver: Driver) -> None:
+    driver.run(20)
+    driver.program.workspace.move_to(3)
+    driver.program.player.run()
+
+
+def preparing(driver: Driver) -> None:
+    driver.program.player.run()
+
+
+def branched(driver: Driver) -> None:
+    driver.run(5)
+    driver.program.run_manager.branch(3)
+
+
+def elsewhere(driver: Driver) -> None:
+    running(driver)
+    driver.program.runs.new_run()
+    driver.settle()
+
+
+def edited(driver: Driver) -> None:
+    driver.run(2)
+    row_of(driver, "objective.beta").field.setFocus()
+    driver.program.workspace.editing.edit({"seed": 9, "objective.beta": 0.3}, "Change")
+    driver.program.window.docks["explain"].setFloating(True)
+    driver.program.palette.open_fresh()
+    driver.program.sheet.open_fresh()
+
+
+@pytest.mark.quick_cases("running", "replaying", "branched", "preparing")
+@pytest.mark.parametrize(
+    "state", [idle, running, waiting_for_the_next_update, replaying, preparing, branched, elsewhere, edited]
+)
+def test_closing_in_every_state_leaves_whole_files(
+    qtbot: QtBot, qapp: QApplication, tmp_path: Path, state: Callable[[Driver], None]
+) -> None:
+    driver = make(qtbot, tmp_path)
+    state(driver)
+    heads = {run.path: run.head for run in driver.program.workspace.runs if run.path.exists()}
+    folder = driver.program.paths.runs
+    take_down(driver)
+    for path, head in heads.items():
+        with RunReader.open(path) as reader:
+            assert reader.last >= head
+            assert reader.meta.ended
+    assert {path.suffix for path in folder.iterdir()} <= {".grpo"}
+    assert all(entry.error is None for entry in library.entries(folder))
+
+
+def test_the_layout_survives_a_restart_and_can_be_reset(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> None:
+    first = make(qtbot, tmp_path)
+    first.program.window.toggle("kl_over_beta")
+    first.program.look.set("dark")
+    first.program.look.zoom(1)
+    panel(first, "glossary")
+    first.settle()
+    docks = first.program.window.docks
+    hidden = {name for name, dock in docks.items() if not dock.isVisible()}
+    preferences = first.program.paths.preferences
+    take_down(first)
+    kept, said = load_preferences(preferences)
+    assert (kept.theme, kept.scale, list(said)) == ("dark", 1.1, [])
+    second = make(qtbot, tmp_path, theme=kept.theme, scale=kept.scale)
+    assert second.program.layout_files.restore(second.program.window) is None
+    second.settle()
+    docks = second.program.window.docks
+    assert {name for name, dock in docks.items() if not dock.isVisible()} == hidden
+    second.program.actions["reset_layout"].trigger()
+    second.settle()
+    assert docks["kl_over_beta"].isVisible()
+    assert not docks["glossary"].isVisible()
+    take_down(second)
+
+
+def test_a_second_press_on_close_does_no_harm(driver: Driver) -> None:
+    running(driver)
+    driver.program.shutdown.close()
+    driver.program.shutdown.close()
+    assert driver.program.window.may_close
+
+
+def test_the_window_closes_and_everything_is_saved_though_one_part_cannot_end(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = driver.program
+    driver.run(2)
+
+    def fails() -> None:
+        raise RuntimeError("cannot end")
+
+    monkeypatch.setattr(panel(driver, "training_history"), "dispose", fails)
+    monkeypatch.setattr(program.shutdown, "closers", (fails, *program.shutdown.closers))
+    with driver.qtbot.captureExceptions() as raised:
+        program.window.close()
+        driver.qtbot.waitUntil(lambda: program.window.may_close)
+    assert [str(error) for _, error, _ in raised] == ["cannot end"], "it is reported"
+    assert program.workspace.run is not None
+    assert load_preferences(program.paths.preferences)[0].last_run == str(program.workspace.run.path)

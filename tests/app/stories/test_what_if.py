@@ -163,11 +163,9 @@ def test_it_follows_the_cursor_and_has_nothing_before_the_first_update(driver: D
     assert here.accessibleDescription() == "No update yet."
     driver.run(3)
     assert here.picture.step.step == 3
-    driver.program.workspace.move_to(1)
-    driver.settle()
+    driver.move_to(1)
     assert here.picture.step.step == 1 and here.picture.what_if.other.step.scored_after
-    driver.program.workspace.move_to(0)
-    driver.settle()
+    driver.move_to(0)
     assert here.empty.text().startswith("Update 0 has no batch")
 
 
@@ -243,11 +241,9 @@ def test_the_model_is_asked_and_its_answer_completes_the_other_side(language: Dr
     assert cells(language)["Gradient norm"] == ("0.400", "0.125")
     assert cells(language)["Change of log π, A > 0"][1] == "0.010"
     choose(language, here.header.tint, "Change of log π")
-    workspace.move_to(3)
-    language.settle()
+    language.move_to(3)
     assert here.header.ask.isVisible() and not here.picture.what_if.other.step.scored_after
-    workspace.move_to(4)
-    language.settle()
+    language.move_to(4)
     assert here.picture.what_if.asked, "an answer that is at hand is not asked for again"
 
 

@@ -1,4 +1,5 @@
-"""Text from a file is shown literally: no label and no tooltip renders it as HTML."""
+"""Text on screen: text from a file is shown literally, by no label and no tooltip as HTML, and painted words are
+shortened if there is too little space."""
 
 from __future__ import annotations
 
@@ -10,15 +11,18 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QPixmap, QTextDocument, QTextFormat
+from PySide6.QtGui import QFontMetricsF, QPixmap, QTextDocument, QTextFormat
 from PySide6.QtWidgets import QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.theme.labels import Label, RichLabel, plain_tip, rich_tip, wrapped_tip
+from app.theme.painted_text import PaintedText
+from app.theme.tokens import LIGHT
 from grpo_core.config import Settings
 from grpo_core.learners import learner
 from grpo_core.runs.run_file import RunWriter
 from tests.app.conftest import Driver
+from tests.app.painted import painted_words
 
 APP = Path(__file__).parents[3] / "app"
 CASES = sorted(path for path in APP.rglob("*.py") if path.name != "labels.py")
@@ -139,3 +143,26 @@ def test_a_run_full_of_markup_is_shown_letter_by_letter(driver: Driver, tmp_path
         assert not (isinstance(label, RichLabel) and "<img" in label.text())
     for widget in driver.program.window.findChildren(QWidget):
         assert "<img" not in widget.toolTip(), type(widget)
+
+
+LONG, SHORT = "8 of 8 right before update 21: 5 turned right, 3 were right from the start.", "8 of 8 right."
+
+
+@pytest.mark.parametrize(("room", "shown"), [(1.02, LONG), (0.9, SHORT)])
+def test_a_line_without_room_says_less_and_keeps_the_whole(qtbot: QtBot, room: float, shown: str) -> None:
+    text = PaintedText("digits")
+    qtbot.addWidget(text)
+    text.show_text(LONG, LIGHT, 1.0, SHORT)
+    text.resize(round(QFontMetricsF(text.font()).horizontalAdvance(LONG) * room), text.sizeHint().height())
+    assert [word.text for word in painted_words(text)] == [shown]
+    assert (text.text(), text.accessibleName()) == (LONG, LONG)
+    assert "were right from the start" in text.toolTip()
+
+
+def test_without_fewer_words_it_is_cut(qtbot: QtBot) -> None:
+    text = PaintedText("digits")
+    qtbot.addWidget(text)
+    text.show_text(LONG, LIGHT, 1.0)
+    text.resize(200, text.sizeHint().height())
+    (word,) = painted_words(text)
+    assert word.text.endswith("…") and LONG.startswith(word.text.removesuffix("…").rstrip())

@@ -1,17 +1,18 @@
-"""Colours that are readable and distinct with every kind of colour vision."""
+"""Colours that are readable and distinct with every kind of colour vision, and the program's font on all widgets."""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QApplication, QFileDialog, QPushButton, QToolButton, QWidget
+from PySide6.QtGui import QColor, QFont
+from PySide6.QtWidgets import QApplication, QFileDialog, QListView, QMainWindow, QPushButton, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.theme.look import CHOICES, Look, apply, choose
+from app.theme.look import CHOICES, Look, apply, choose, put_font_on_all
 from app.theme.stylesheet import stylesheet
 from app.theme.tokens import COLOURS, CONTRAST, DARK, HOLLOW, LIGHT, LINES, PROJECTOR, SAME_AS, THEMES, Theme, contrast
 
@@ -43,13 +44,17 @@ XYZ = np.array(
 )
 
 
+def as_seen(rgb: np.ndarray, eye: str) -> np.ndarray:
+    """Return the CIE Lab values (..., 3) of colours (..., 3), from 0 to 1, as ``eye`` sees them."""
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    xyz = np.clip(linear @ EYES[eye].T, 0, 1) @ XYZ.T / np.array([0.95047, 1.0, 1.08883])
+    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.stack([116 * f[..., 1] - 16, 500 * (f[..., 0] - f[..., 1]), 200 * (f[..., 1] - f[..., 2])], axis=-1)
+
+
 def seen(colour: QColor, eye: str) -> np.ndarray:
     """Return the CIE Lab values of ``colour`` as ``eye`` sees it, (3,)."""
-    rgb = np.array([colour.redF(), colour.greenF(), colour.blueF()])
-    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    xyz = XYZ @ np.clip(EYES[eye] @ linear, 0, 1) / np.array([0.95047, 1.0, 1.08883])
-    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
-    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+    return as_seen(np.array([colour.redF(), colour.greenF(), colour.blueF()]), eye)
 
 
 @pytest.mark.parametrize("theme", THEMES.values(), ids=list(THEMES))
@@ -208,3 +213,30 @@ def test_a_button_reached_with_tab_has_one_mark_of_the_focus(theme: str, qtbot: 
     before = button.grab().toImage()
     window.setAttribute(Qt.WidgetAttribute.WA_KeyboardFocusChange)  # as after Tab
     assert button.grab().toImage() == before
+
+
+KINDS = ("QMenuBar", "QMenu", "QAbstractItemView")
+
+
+@pytest.fixture
+def system(qapp: QApplication) -> Iterator[QFont]:
+    """A font that the system sets for menus and lists. The application's fonts are restored afterwards."""
+    before, foreign = qapp.font(), QFont("JetBrains Mono", 31)
+    yield foreign
+    qapp.setFont(before)  # takes those for kinds of widgets away
+
+
+def test_menus_and_lists_take_the_applications_font(qtbot: QtBot, qapp: QApplication, system: QFont) -> None:
+    Look(qapp, "light")
+    for kind in KINDS:
+        qapp.setFont(system, kind)  # type: ignore[arg-type]  # PySide6 takes str and says bytes
+    window, listed = QMainWindow(), QListView()
+    qtbot.addWidget(window)
+    qtbot.addWidget(listed)
+    widgets = (window.menuBar(), window.menuBar().addMenu("File"), listed)
+    for widget in widgets:
+        widget.ensurePolished()
+    assert [widget.font().pointSize() for widget in widgets] == [31, 31, 31]  # as Windows would have them
+    put_font_on_all(qapp)
+    assert {widget.font().family() for widget in widgets} == {qapp.font().family()}
+    assert {qapp.font(kind).family() for kind in KINDS} == {qapp.font().family()}  # type: ignore[call-overload]

@@ -18,7 +18,7 @@ from pytestqt.qtbot import QtBot
 from app.experiments.kl_over_beta import KlOverBetaPanel
 from app.experiments.sweep.pictures import OPTIMUM
 from app.experiments.sweep.plan import BETA, LANGUAGE_GRIDS, Swept
-from app.experiments.sweep.results import row_line
+from app.experiments.sweep.results import SweepResults, row_line
 from app.experiments.sweep.views import FINAL, FRONTIER, HEAT, SIDE, TRAINING
 from app.panel_registry import KL_OVER_BETA
 from app.plotting.line_data import PointSet
@@ -47,8 +47,7 @@ FEW = Swept(path=BETA, values=(0.0, 0.1, 0.4, 1.0))
 @pytest.fixture
 def panel(driver: Driver, front: Front) -> KlOverBetaPanel:
     """The panel in front, after a sweep of few seeds and updates."""
-    one = driver.program.window.panels["kl_over_beta"]
-    assert isinstance(one, KlOverBetaPanel)
+    one = driver.program.window.panels.of(KL_OVER_BETA)
     one.choices.choice = type(one.choices.choice)(over=FEW, seeds=16, updates=30)
     one.choices.show_choice()
     front(KL_OVER_BETA)
@@ -60,6 +59,11 @@ def rest(driver: Driver, panel: KlOverBetaPanel) -> None:
     """Wait until nothing is being computed, then draw."""
     driver.qtbot.waitUntil(lambda: not panel.busy)
     driver.settle()
+
+
+def results_of(panel: KlOverBetaPanel) -> SweepResults:
+    assert panel.controller.results is not None
+    return panel.controller.results
 
 
 def show(driver: Driver, panel: KlOverBetaPanel, view: str) -> None:
@@ -80,8 +84,8 @@ def own_points(panel: KlOverBetaPanel) -> PointSet:
 
 
 def test_a_sweep_comes_by_itself_and_kl_falls_with_beta(panel: KlOverBetaPanel) -> None:
-    results = panel.controller.results
-    assert results is not None and results.complete
+    results = results_of(panel)
+    assert results.complete
     kl, reward = results.final("kl"), results.final("reward")
     assert (np.diff(kl.middle) < 0).all() and (kl.low <= kl.middle).all() and (kl.middle <= kl.high).all()
     assert np.array_equal(panel.views.kl.lines[row_line(0)].y, kl.middle)
@@ -92,8 +96,7 @@ def test_a_sweep_comes_by_itself_and_kl_falls_with_beta(panel: KlOverBetaPanel) 
 
 
 def test_the_result_stands_above_the_picture_in_numbers_of_the_runs(panel: KlOverBetaPanel) -> None:
-    results = panel.controller.results
-    assert results is not None
+    results = results_of(panel)
     reward = np.array([results.done[place, 0].measures["reward"][-1].mean() for place in range(len(FEW.values))])
     kl = results.final("kl").middle
     sentence = panel.headline.text()
@@ -109,8 +112,7 @@ def test_the_updates_of_the_run_lie_over_the_sweep_and_every_view_has_its_table(
 ) -> None:
     driver.run(7)
     x, y = own_points(panel).x, own_points(panel).y
-    run = driver.program.workspace.run
-    assert run is not None
+    run = driver.shown_run
     assert np.array_equal(y, run.series["kl"].values)
     assert np.allclose(x, FEW.at([0.04])[0]) and 0 < x[0] < 1
     assert panel.views.training.lines["own"].x.tolist() == [1, 2, 3, 4, 5, 6, 7]
@@ -127,8 +129,7 @@ def test_the_updates_of_the_run_lie_over_the_sweep_and_every_view_has_its_table(
 @pytest.mark.quick_cases("click")
 @pytest.mark.parametrize("way", ["click", "key"])
 def test_a_point_opens_a_run_that_repeats_bit_for_bit(driver: Driver, panel: KlOverBetaPanel, way: str) -> None:
-    assert panel.controller.results is not None
-    y = panel.controller.results.final("kl").middle[2]
+    y = results_of(panel).final("kl").middle[2]
     spot = at(panel.views.kl, 2, y).toPoint()
     QTest.mouseClick(panel.views.kl.viewport(), Qt.MouseButton.LeftButton, pos=spot)
     rest(driver, panel)
@@ -141,8 +142,8 @@ def test_a_point_opens_a_run_that_repeats_bit_for_bit(driver: Driver, panel: KlO
         panel.views.kl.setFocus()
         QTest.keyClick(panel.views.kl, Qt.Key.Key_Return)
     driver.rest()
-    run = driver.program.workspace.run
-    assert run is not None and run.head == 30 and run.origin.settings == runs.run(place)
+    run = driver.shown_run
+    assert run.head == 30 and run.origin.settings == runs.run(place)
     last = run.step(30)
     assert last is not None
     policy = last.distribution(last.passes)
@@ -189,23 +190,23 @@ def test_what_theory_knows_is_drawn_and_what_not_is_said(driver: Driver, panel: 
     assert "No exact optimum: GRPO divides by the std." in panel.run.says.text()
     panel.run.known.click()
     rest(driver, panel)
-    assert panel.controller.results is not None and panel.controller.results.has_optimum()
+    results = results_of(panel)
+    assert results.has_optimum()
     assert "after" in panel.run.says.text() and "nats from it" in panel.run.says.text()
-    best = panel.controller.results.optimum()
-    sweep = panel.controller.results.sweep
+    best, sweep = results.optimum(), results.sweep
     wanted = tilt_measures(sweep.at(sweep.over.values[3]), 1.0)
     assert best["kl"][-1] == wanted["kl"] and best["reward"][-1] == wanted["reward"]
     assert np.array_equal(panel.views.kl.lines[OPTIMUM].y, best["kl"])
     panel.run.back.click()
     rest(driver, panel)
-    assert not panel.controller.results.has_optimum()
+    assert not results_of(panel).has_optimum()
 
 
 def test_estimators_are_real_sweeps_side_by_side(driver: Driver, panel: KlOverBetaPanel) -> None:
     panel.choices.estimators.click()
     rest(driver, panel)
-    results = panel.controller.results
-    assert results is not None and results.sweep.rows == tuple(ESTIMATORS)
+    results = results_of(panel)
+    assert results.sweep.rows == tuple(ESTIMATORS)
     for row, name in enumerate(ESTIMATORS):
         point = results.done[3, row].settings
         assert {path: point.get(path) for path in ESTIMATORS[name]} == ESTIMATORS[name]
@@ -226,8 +227,7 @@ def test_two_settings_make_a_table_of_numbers(driver: Driver, panel: KlOverBetaP
     panel.choices.choose(across=Swept(path="optimizer.learning_rate", values=(0.03, 0.3)))
     rest(driver, panel)
     show(driver, panel, HEAT)
-    results, heat = panel.controller.results, panel.views.heat
-    assert results is not None
+    results, heat = results_of(panel), panel.views.heat
     assert heat.values.shape == (2, 4)
     assert heat.values[1, 2] == results.final("kl", 1).middle[2]
     assert heat.tsv().splitlines()[2].startswith("α 0.3\t")
@@ -246,8 +246,8 @@ def test_cancelling_keeps_what_was_done(driver: Driver, panel: KlOverBetaPanel) 
     assert panel.choices.sweep.text() == "Cancel"
     panel.choices.sweep.click()
     assert not panel.controller.busy
-    results = panel.controller.results
-    assert results is not None and 1 <= len(results.done) < 3
+    results = results_of(panel)
+    assert 1 <= len(results.done) < 3
     rest(driver, panel)
     assert "Incomplete" in panel.run.says.text()
     assert np.isfinite(results.final("kl").middle[0]) and np.isnan(results.final("kl").middle[2])
@@ -301,8 +301,7 @@ def test_the_command_sweeps_and_a_chain_of_decisions_is_refused_in_a_sentence(
 
 def test_closing_while_a_sweep_is_computed_is_clean(qtbot: QtBot, tmp_path_factory: pytest.TempPathFactory) -> None:
     driver = make(qtbot, tmp_path_factory.mktemp("closing"))
-    one = driver.program.window.panels["kl_over_beta"]
-    assert isinstance(one, KlOverBetaPanel)
+    one = driver.program.window.panels.of(KL_OVER_BETA)
     one.choices.choice = type(one.choices.choice)(over=FEW, seeds=256, updates=10_000)
     driver.program.window.docks["kl_over_beta"].raise_()
     driver.qtbot.waitUntil(lambda: one.controller.busy)
@@ -325,8 +324,8 @@ def test_a_language_model_is_swept_by_one_click_and_its_points_come_one_by_one(l
     panel.run.now.click()
     rest(language, panel)
     assert {1, 2} <= set(counts)
-    results = panel.controller.results
-    assert results is not None and results.complete
+    results = results_of(panel)
+    assert results.complete
     for (place, _), runs in results.done.items():
         learner = LanguageLearner(runs.run(1), make_policy=numpy_policy)
         steps = [metrics(next(learner)) for _ in range(3)]

@@ -1,4 +1,4 @@
-"""The text about a race: its headline, its summary, which runs coincide, and what has changed since."""
+"""A race without its window: what it uses of the run, its choices, its table, and the text about it."""
 
 from __future__ import annotations
 
@@ -6,18 +6,135 @@ import re
 
 import numpy as np
 import pytest
+from PySide6.QtCore import QPoint, QRect, QSize, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QPushButton, QWidget
+from pytestqt.qtbot import QtBot
 
+from app.boxes import Wrap
 from app.experiments.race import results as words
-from app.experiments.race.plan import RacePlan, base_of
-from app.experiments.race.results import RaceResults
+from app.experiments.race.choices import PresetMenu
+from app.experiments.race.looks import look
+from app.experiments.race.plan import RacePlan, base_of, remark_on
+from app.experiments.race.results import COLUMNS, RaceResults
+from app.experiments.race.standing import RaceStanding
 from app.jobs.jobs import Jobs
+from app.theme.tokens import DARK
 from grpo_core.claims.claim import sentence
 from grpo_core.claims.numbers import written
 from grpo_core.commands.cli import main
-from grpo_core.config import Settings
+from grpo_core.config import Settings, language_settings
+from grpo_core.errors import SettingsError
+from grpo_core.experiments.ensemble import band
 from grpo_core.experiments.race import SIX, spoken
 from grpo_core.progress import unpolled
 from tests.app.panels.experiments.race.hands import ALIKE, BASELINE, GRPO, raced
+
+
+def test_a_race_takes_the_task_sampling_optimizer_and_beta_of_the_run_and_nothing_else() -> None:
+    settings = Settings().replace(
+        {
+            "learner.group_size": 5,
+            "learner.mu": 3,
+            "optimizer.learning_rate": 0.7,
+            "objective.beta": 0.2,
+            "task.peak": 3.0,
+            "seed": 99,
+            "optimizer.step_length": 2.0,
+            "learner.critic": True,
+            "objective.baseline": "given",
+            "objective.clip_high": 0.9,
+        }
+    )
+    base = base_of(settings)
+    expected = {"learner.group_size": 5, "learner.mu": 3, "optimizer.learning_rate": 0.7, "objective.beta": 0.2}
+    assert {path: base.get(path) for path in expected} == expected
+    assert base.bandit.peak == 3.0 and base.optimizer.step_length is None
+    assert base == base_of(settings.replace({"seed": 1, "objective.clip_high": 0.3, "optimizer.step_length": None}))
+
+
+def test_where_the_run_cannot_race_the_default_does_and_a_sentence_says_so() -> None:
+    assert base_of(language_settings()) == base_of(Settings())
+    assert "not those of the language model" in remark_on(language_settings())
+    chain = Settings().replace({"task.landscape": "chain", "learner.group_size": 4})
+    assert base_of(chain).bandit.landscape == "single_peak" and base_of(chain).learner.group_size == 4
+    assert "one decision" in remark_on(chain)
+    assert remark_on(Settings()) == ""
+
+
+def test_a_constant_is_added_to_every_prompt_and_the_two_peaks_replace_the_landscape() -> None:
+    plan = RacePlan(base=base_of(ALIKE), constant=10.0, levels=(0.0, 1.0, 2.0), local_peak=True)
+    assert plan.settings.bandit.levels == (10.0, 11.0, 12.0)
+    assert plan.settings.bandit.landscape == "double_peak" and plan.settings.bandit.bias == 2.0
+
+
+def test_without_anybody_there_is_no_race() -> None:
+    with pytest.raises(SettingsError, match="choose at least one"):
+        RacePlan(base=base_of(ALIKE), names=()).digests(Jobs(), unpolled)
+
+
+def test_the_menu_stays_open_while_algorithms_are_chosen(qtbot: QtBot) -> None:
+    entries = PresetMenu()
+    qtbot.addWidget(entries)
+    entries.show()
+    menu = entries.menu()
+    menu.popup(QPoint(0, 0))
+    with qtbot.waitSignal(entries.changed):
+        QTest.mouseClick(menu, Qt.MouseButton.LeftButton, pos=menu.actionGeometry(entries.entries["DAPO"]).center())
+    assert menu.isVisible()
+    assert entries.names == (*SIX, "DAPO") and entries.text().startswith("7 algorithms")
+    menu.setActiveAction(entries.entries["RLOO"])
+    QTest.keyClick(menu, Qt.Key.Key_Space)
+    assert menu.isVisible() and "RLOO" not in entries.names
+    entries.usual.trigger()
+    assert list(entries.names) == list(SIX)
+    menu.close()
+
+
+def test_a_row_that_is_too_narrow_breaks(qtbot: QtBot) -> None:
+    holder = QWidget()
+    qtbot.addWidget(holder)
+    line = Wrap(on=holder)
+    line.setSpacing(8)
+    line.setContentsMargins(0, 0, 0, 0)
+    buttons = [QPushButton(text) for text in ("one", "two", "three")]
+    for button in buttons:
+        line.addWidget(button)
+    wide = line.sizeHint().width()
+    assert line.heightForWidth(wide) == line.sizeHint().height()
+    line.setGeometry(QRect(0, 0, wide - 1, 200))
+    assert buttons[0].y() == buttons[1].y() < buttons[2].y()
+    assert buttons[2].x() == 0
+    assert line.heightForWidth(1) == 3 * buttons[0].height() + 2 * 4
+    assert line.minimumSize().width() < wide
+    holder.resize(QSize(50, 50))
+
+
+def test_the_standing_shows_the_numbers_of_the_runs() -> None:
+    results = raced(fairness="samples")
+    rows = {str(row[0]): dict(zip([c.key for c in COLUMNS], row, strict=True)) for row in results.rows()}
+    for name, runs in results.lanes.items():
+        middle, low, high = (limit[-1] for limit in band(runs.measures["reward"]))
+        assert (rows[name]["reward"], rows[name]["low"], rows[name]["high"]) == (middle, low, high)
+        assert rows[name]["stuck"] == runs.stuck
+        assert rows[name]["samples"] == 12 * 8
+    assert (rows["REINFORCE"]["group"], rows["REINFORCE"]["updates"]) == (1, 96)
+
+
+def test_the_standing_sorts_and_copies_every_digit(qtbot: QtBot) -> None:
+    standing, results = RaceStanding(), raced()
+    qtbot.addWidget(standing)
+    standing.set_rows(results.rows())
+    shown = [str(standing.table.value(place, 0)) for place in range(standing.table.rowCount())]
+    assert shown == [name for name, _ in results.ranked()], "the best is on top at first"
+    standing.sortByColumn(1, Qt.SortOrder.DescendingOrder)
+    assert str(standing.table.value(0, 0)) == results.ranked()[0][0]
+    standing.copy()
+    lines = QApplication.clipboard().text().splitlines()
+    assert len(lines) == 7 and repr(results.ranked()[0][1]) in lines[1]
+    standing.set_look(DARK, 1.0)
+    ink = standing.table.data(standing.table.index(0, 0), Qt.ItemDataRole.ForegroundRole)
+    assert ink == DARK.ink(look(results.ranked()[0][0]).meaning)
 
 
 def higher(results: RaceResults) -> str:
