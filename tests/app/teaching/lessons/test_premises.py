@@ -157,12 +157,15 @@ def test_odd_states_are_survived(
 @pytest.mark.parametrize(
     ("kind", "show", "state", "task", "said", "unknown"),
     [
+        (GroupSize, "silent", {"kinds": ("scaled",)}, "chain", "one decision", "updates_gain"),
         (GroupSize, "reward", {"kinds": ("scaled",)}, "chain", "one decision", "updates_gain"),
+        (GroupSize, "left", {"kinds": ("scaled",)}, "chain", "one decision", "updates_gain"),
         (AdvantageHistogram, "histogram", {}, "chain", "one decision", "punished"),
         (Credit, "plain", {}, "single_peak", "", "praised"),
         (Credit, "ledger", {}, "single_peak", "", "praised"),
         (Credit, "critic", {}, "single_peak", "", "praised"),
         (Credit, "lengths", {}, "single_peak", "variable length", "wrong_growth"),
+        (StepCredit, "tokens", {}, "single_peak", "", "needed_ratio"),
         (StepCredit, "race", {"lanes": (), "updates": 0}, "single_peak", "chain", "needed_ratio"),
         (StepCredit, "faulty", {"lanes": (), "updates": 0}, "single_peak", "chain", "needed_ratio"),
         (FlightDeck, "remedies", {"right": 99}, "single_peak", "whose actions include the right one", "cause"),
