@@ -90,10 +90,6 @@ def test_the_bars_of_the_chart_are_the_figures_of_the_text() -> None:
         assert all(f"{number:.1f}" in f"{entry.figure} {entry.claim}" for number in (*entry.before, *entry.after))
 
 
-def written(rest: str) -> str:
-    return f'[[entries]]\ntitle = "a"\nclaim = "c"\nurl = "u"\n{rest}\n'
-
-
 def test_text_is_told_as_text() -> None:
     entry = Published(part="open", title="<b>", figure="1 < 2", claim="a & b", source="s", url='u"')
     assert "&lt;b&gt;" in entry.block

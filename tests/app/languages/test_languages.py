@@ -24,6 +24,8 @@ from grpo_core.claims.comparison import Climbs
 from tools import catalogue, pseudo
 
 ROOT = Path(__file__).parents[3]
+Translations = Mapping[tuple[str, str], str | tuple[str, ...]]
+"""(source, comment) or (singular, plural) -> a translation, or one per plural form."""
 
 
 @pytest.fixture(autouse=True)
@@ -33,13 +35,19 @@ def english_again() -> Iterator[None]:
 
 
 @cache
+def trees() -> tuple[tuple[Path, ast.Module], ...]:
+    """Return every module of the program."""
+    paths = [path for package in ("app", "grpo_core") for path in (ROOT / package).rglob("*.py")]
+    return tuple((path, ast.parse(path.read_text("utf-8"))) for path in paths)
+
+
+@cache
 def sources() -> tuple[tuple[Path, ast.Call], ...]:
     """Return every call of ``tr`` and ``plural`` in the program."""
     return tuple(
         (path, node)
-        for package in ("app", "grpo_core")
-        for path in (ROOT / package).rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for path, tree in trees()
+        for node in ast.walk(tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("tr", "plural")
     )
 
@@ -108,27 +116,20 @@ NO_PROSE = re.compile(r"\\|<|px|%|&&|;$|/$|^[\w.+#-]*:?$|\.\w+|PRAGMA|SELECT|=")
 def test_no_sentence_is_put_together_where_lupdate_does_not_look() -> None:
     """lupdate reads only literals, so words in an f-string would never reach a translator."""
     found = []
-    for package in ("app", "grpo_core"):
-        for path in (ROOT / package).rglob("*.py"):
-            if (
-                path.name in TERMINAL
-                or "self_test" in (*path.parts, path.stem)
-                or path.parent.name in ("lm", "recorders")
-            ):
-                continue
-            if package == "grpo_core" and path.parent.name in ("commands", "export"):
-                continue
-            tree = ast.parse(path.read_text("utf-8"))
-            raised = {id(part) for node in ast.walk(tree) if isinstance(node, INTERNAL) for part in ast.walk(node)}
-            for node in ast.walk(tree):
-                if isinstance(node, ast.JoinedStr) and id(node) not in raised:
-                    words = " ".join(str(part.value) for part in node.values if isinstance(part, ast.Constant)).strip()
-                    if re.search(r"[a-z]{3,}", words) and not NO_PROSE.search(words):
-                        found.append(f"{path.name}:{node.lineno}: {words}")
+    for path, tree in trees():
+        folder = path.parent.name
+        if path.name in TERMINAL or "self_test" in (*path.parts, path.stem) or folder in ("lm", "recorders"):
+            continue
+        if path.is_relative_to(ROOT / "grpo_core") and folder in ("commands", "export"):
+            continue
+        internal = [node for node in ast.walk(tree) if isinstance(node, (ast.Raise, ast.Assert))]
+        raised = {id(part) for node in internal for part in ast.walk(node)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.JoinedStr) and id(node) not in raised:
+                words = " ".join(str(part.value) for part in node.values if isinstance(part, ast.Constant)).strip()
+                if re.search(r"[a-z]{3,}", words) and not NO_PROSE.search(words):
+                    found.append(f"{path.name}:{node.lineno}: {words}")
     assert found == []
-
-
-INTERNAL = (ast.Raise, ast.Assert)
 
 
 SHOWN = {"unit", "title", "label", "help", "note", "low", "high", "phrase", "caption", "chip", "tip", "column", "short"}
@@ -139,8 +140,8 @@ SAME_EVERYWHERE = {"PFLOP", "TRL", "verl", "π_ref", "SGD", "Adam"}
 
 def test_words_of_columns_settings_and_tints_go_through_translation() -> None:
     found = []
-    for path in [*(ROOT / "app").rglob("*.py"), *(ROOT / "grpo_core").rglob("*.py")]:
-        calls = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)]
+    for path, tree in trees():
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
         for call in calls if path.parent.name != "commands" or "app" in path.parts else ():
             if ast.unparse(call.func).endswith((".add_argument", ".add_parser")):
                 continue  # options of commands are described in English
@@ -187,7 +188,7 @@ def seeds(count: int) -> str:
     return text.plural("{count} seed", "{count} seeds", count).format(count=count)
 
 
-WORDS: dict[tuple[str, str], str | tuple[str, ...]] = {
+WORDS: Translations = {
     ("Run", "verb"): "Los",
     ("Run", "noun"): "Lauf",
     ("{count} seed", "{count} seeds"): ("{count} Startzahl", "{count} Startzahlen"),
@@ -221,11 +222,16 @@ def test_a_language_with_three_plural_forms_uses_each_and_tells_a_verb_from_a_no
     }
 
 
+def speak(code: str, words: Translations, folder: Path) -> None:
+    """Use a language with these translations."""
+    catalogue.release(written(folder / f"{code}.ts", words))
+    assert language.choose(["--language", code], folder) == ""
+
+
 def test_each_count_has_its_form(tmp_path: Path) -> None:
     forms = ("{count} ziarno", "{count} ziarna", "{count} ziaren")
-    catalogue.release(written(tmp_path / "pl.ts", {("{count} seed", "{count} seeds"): forms}))
     assert [seeds(count) for count in (0, 1, 2)] == ["0 seeds", "1 seed", "2 seeds"]
-    assert language.choose(["--language", "pl"], tmp_path) == ""
+    speak("pl", {("{count} seed", "{count} seeds"): forms}, tmp_path)
     expected = {0: 2, 1: 0, 2: 1, 4: 1, 5: 2, 12: 2, 22: 1, 112: 2, 10**12 + 3: 1, 10**12 + 11: 2}
     assert {count: forms.index(text.plural("{count} seed", "{count} seeds", count)) for count in expected} == expected
     assert text.plural("{count} odd", "{count} odds", 2) == "{count} odds", "what is not translated stays in English"
@@ -233,10 +239,8 @@ def test_each_count_has_its_form(tmp_path: Path) -> None:
 
 def test_lists_and_full_stops_are_those_of_the_language(tmp_path: Path) -> None:
     assert [text.enumeration(names) for names in ((), ("A",), ("A", "B"), "ABC")] == ["", "A", "A and B", "A, B and C"]
-    words = {(", ", ""): "、", ("{names} and {last}", ""): "{names}和{last}", ("{clause}.", ""): "{clause}。"}
-    words["; ", ""] = "；"
-    catalogue.release(written(tmp_path / "zh_CN.ts", words))
-    assert language.choose(["--language", "zh_CN"], tmp_path) == ""
+    signs = {", ": "、", "{names} and {last}": "{names}和{last}", "{clause}.": "{clause}。", "; ": "；"}
+    speak("zh_CN", {(sign, ""): said for sign, said in signs.items()}, tmp_path)
     assert text.enumeration(("甲", "乙", "丙")) == "甲、乙和丙"
     assert text.listed(("甲", "乙", "丙")) == "甲、乙、丙"
     claims = [Climbs(name=name, by=0.1, low=0.0, high=0.2) for name in "甲乙"]
@@ -315,7 +319,7 @@ def test_a_sentence_that_was_changed_keeps_its_translation_as_unfinished(tmp_pat
     assert language.choose(["--language", "fr"], tmp_path) == "" and text.tr(changed) == changed
 
 
-def written(path: Path, translations: Mapping[tuple[str, str], str | tuple[str, ...]]) -> Path:
+def written(path: Path, translations: Translations) -> Path:
     """Write a catalogue with these finished translations, one per source or one per plural form."""
     root = ET.Element("TS", version="2.1", language=path.stem)
     context = ET.SubElement(root, "context")

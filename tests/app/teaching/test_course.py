@@ -97,16 +97,12 @@ def test_a_course_is_a_session_that_leads_on_and_each_question_of_it_can_be_hand
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *arguments: (str(target), ""))
     page.homework.click()
     assert [answer.guess for answer in read_homework(target)[0].answers] == [1.0]
-    while not player.finished:
-        player.skip() if player.covered else player.next()
-        pupil.wait()
+    pupil.to_end()
     assert page.ending.following.text().endswith("When does a group teach nothing?")
     page.ending.following.click()
     pupil.wait()
     assert player.lesson.id == "same_rewards"
-    while not player.finished:
-        player.skip() if player.covered else player.next()
-        pupil.wait()
+    pupil.to_end()
     assert not page.ending.following.isVisibleTo(program.window), "lesson 6 is no part of the course"
     player.leave()
     program.part("teaching").lessons.open("build_group")

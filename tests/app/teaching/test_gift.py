@@ -31,11 +31,6 @@ def unescaped(text: str) -> str:
     return re.sub(r"\\(.)", lambda match: "\n" if match[1] == "n" else match[1], text).strip()
 
 
-def cut(text: str, mark: str) -> list[str]:
-    """Split ``text`` at every ``mark`` that is not preceded by a backslash."""
-    return re.split(rf"(?<!\\)(?:\\\\)*{mark}", text)
-
-
 def read(source: str) -> tuple[list[str], list[Question]]:
     """Return the categories and the questions of a GIFT file, parsed by its published grammar."""
     categories, found = [], []

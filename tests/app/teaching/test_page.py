@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import json
 import re
+import subprocess
 from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -35,6 +36,7 @@ from grpo_core.commands.cli import main as core
 from grpo_core.config import Settings, language_settings
 from grpo_core.explain import Numbers, Quantity, explain_from
 from grpo_core.learners import learner, origin
+from grpo_core.record import Step
 from grpo_core.runs.run_file import RunReader
 from grpo_core.teaching.lessons import right, spoken
 from grpo_core.text import use
@@ -88,6 +90,17 @@ class Page(HTMLParser):
         return [int(attrs["data-number"] or "") for _, attrs in self.tags if "data-number" in attrs]
 
 
+def opened_in_chromium(page: bytes, folder: Path, *options: str) -> str:
+    """Return the document of a page after a browser has run its program. Chromium must be there."""
+    path = folder / "page.html"
+    path.write_bytes(page)
+    usual = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}", "--dump-dom"]
+    command = ["chromium", *usual, *options, path.as_uri()]
+    opened = subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
+    assert 'data-ready="yes"' in opened
+    return opened
+
+
 def unpacked(letters: str) -> Any:
     return json.loads(gzip.decompress(base64.b64decode(letters)))
 
@@ -95,6 +108,13 @@ def unpacked(letters: str) -> Any:
 def read(data: bytes) -> Page:
     assert len(data) < LARGEST
     return Page(data.decode("utf-8"))
+
+
+def first_update(settings: Settings, group: int = 0) -> tuple[Page, Step, Explained]:
+    """Return a page with the first update of a run, the update, and what is explained there."""
+    step, explained = next(iter(learner(settings))), Explained()
+    update = ShownUpdate(origin(settings), step, explained, label="update 1", id="u", group=group)
+    return read(document("t", [update_section(update, "u", open_=True)], explained)), step, explained
 
 
 @pytest.fixture(scope="module")
@@ -292,11 +312,7 @@ def test_an_ordinary_formula_is_the_converters_own_mathml() -> None:
 
 @pytest.mark.usefixtures("qapp")
 def test_tokens_of_a_language_model_are_tinted_and_each_tint_is_explained(without_torch: None) -> None:
-    settings = language_settings()
-    step = next(iter(learner(settings)))
-    explained = Explained()
-    update = ShownUpdate(origin(settings), step, explained, label="update 1", id="u", group=2)
-    page = read(document("t", [update_section(update, "u", open_=True)], explained))
+    page, step, _ = first_update(language_settings(), group=2)
     tokens = [attrs for tag, attrs in page.tags if tag == "button" and "data-levels" in attrs]
     rows = np.flatnonzero(step.group == 2)
     assert len(tokens) == int(step.mask[rows].sum())
@@ -486,11 +502,7 @@ def test_a_run_of_another_trainer_is_explained_where_it_has_tokens_and_refused_w
 )
 @pytest.mark.usefixtures("qapp")
 def test_every_kind_of_update_has_a_page_on_which_the_second_computation_agrees(changes: dict[str, Any]) -> None:
-    settings = Settings().replace(changes)
-    step = next(iter(learner(settings)))
-    explained = Explained()
-    update = ShownUpdate(origin(settings), step, explained, label="update 1", id="u")
-    page = read(document("t", [update_section(update, "u", open_=True)], explained))
+    page, _, explained = first_update(Settings().replace(changes))
     assert len(page.nodes) > 200
     assert all(node["agrees"] for node in page.nodes)
     assert not explained.cut

@@ -8,7 +8,6 @@ import itertools
 import json
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -41,7 +40,7 @@ from grpo_core.teaching.simulator.program import (
 )
 from grpo_core.teaching.simulator.recording import Recording
 from tests.app.conftest import Driver
-from tests.app.teaching.test_page import Page
+from tests.app.teaching.test_page import Page, opened_in_chromium
 
 Choice = tuple[str, int, str, str, int]
 """Algorithm, group size, optimizer, landscape and seed."""
@@ -255,10 +254,6 @@ def test_the_menu_writes_it(driver: Driver, tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="without Chromium the page is not opened in a browser")
 def test_a_browser_opens_it(page: str, tmp_path: Path) -> None:
-    path = tmp_path / "simulator.html"
-    path.write_text(page, "utf-8")
-    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom"]
-    opened = subprocess.run(["chromium", *options, path.as_uri()], capture_output=True, text=True, timeout=60)
-    assert 'data-ready="yes"' in opened.stdout
-    assert re.search(r'id="card-entropy"[^>]*>2\.303 nats<', opened.stdout)
-    assert len(re.findall(r'class="bar up"', opened.stdout)) == 10
+    opened = opened_in_chromium(page.encode("utf-8"), tmp_path)
+    assert re.search(r'id="card-entropy"[^>]*>2\.303 nats<', opened)
+    assert len(re.findall(r'class="bar up"', opened)) == 10

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -15,6 +17,8 @@ from app.teaching.lessons.player import LessonPlayer
 from app.teaching.lessons.prediction import Placed
 from tests.app.conftest import Driver
 from tests.app.teaching.lessons.spoilers import check_covered, check_untold, texts_of
+
+P = TypeVar("P", bound=Interactive)
 
 
 @dataclass
@@ -38,6 +42,11 @@ class Pupil:
     def picture(self) -> Interactive:
         assert self.page.interactive is not None
         return self.page.interactive
+
+    def shown(self, kind: type[P]) -> P:
+        """Return the picture, which is of this kind."""
+        assert isinstance(self.picture, kind)
+        return self.picture
 
     def press(self, key: Qt.Key) -> None:
         """Press a key in the focused widget, and wait for its effects."""
@@ -71,6 +80,14 @@ class Pupil:
         assert self.lesson_player.lesson is not None
         assert self.lesson_player.lesson.id == id, self.lesson_player.lesson.id
 
+    def opened(self, id: str, kind: type[P], step: int = 1) -> P:
+        """Open a lesson, go to a step, counted from 1, past its question, and return the picture, of this kind."""
+        self.open(id)
+        self.walk_to(step)
+        if self.lesson_player.covered:
+            self.press(Qt.Key.Key_S)
+        return self.shown(kind)
+
     def next(self) -> None:
         self.press(Qt.Key.Key_Right)
 
@@ -98,6 +115,13 @@ class Pupil:
             check_untold(predict, placed.value, texts)
         return placed
 
+    def turn(self, knob: str, value: object) -> None:
+        """Turn a knob of the lesson, and wait for its run."""
+        row, editing = self.page.knobs.rows[knob], self.driver.program.workspace.editing
+        row.edited.emit(row.paths, value, None)
+        self.driver.qtbot.waitUntil(lambda: editing.settings.get(knob) == value)
+        self.wait()
+
     def walk_to(self, step: int) -> None:
         """Go to a step, counted from 1, past every question before it. A question at the step itself stays open."""
         while self.lesson_player.place + 1 < step:
@@ -106,8 +130,16 @@ class Pupil:
             self.next()
         assert self.lesson_player.place + 1 == step
 
-    def through(self) -> list[Placed]:
-        """Go from the first step to the last, answering every question. Returns the outcomes of the predictions."""
+    def to_end(self) -> None:
+        """Go on to the end of the lesson, skipping every question."""
+        while not self.lesson_player.finished:
+            self.lesson_player.skip() if self.lesson_player.covered else self.lesson_player.next()
+            self.wait()
+
+    def through(self, guesses: Mapping[int, float]) -> list[Placed]:
+        """Go from the first step to the last, answering every question, by ``guesses`` where these have its step,
+        counted from 1. Returns the outcomes of the predictions.
+        """
         lesson = self.lesson_player.lesson
         assert lesson is not None
         for place, step in enumerate(lesson.steps):
@@ -115,7 +147,8 @@ class Pupil:
             if step.predict is not None:
                 assert self.lesson_player.covered
                 middle = (step.predict.low + step.predict.high) / 2
-                self.predict(0 if step.predict.kind in ("choice", "direction") else middle)
+                any_guess = 0 if step.predict.kind in ("choice", "direction") else middle
+                self.predict(guesses.get(place + 1, any_guess))
             assert not self.lesson_player.covered
             assert self.lesson_player.problem == ""
             assert self.page.bar.note.text() == ""

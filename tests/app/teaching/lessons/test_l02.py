@@ -6,7 +6,6 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
@@ -14,10 +13,9 @@ from PySide6.QtWidgets import QCheckBox
 from pytestqt.qtbot import QtBot
 
 from app.teaching.lessons.interactives.bill_picture import BillPicture, size_of
-from app.teaching.lessons.interactives.memory_bill import KNOBS, SWITCHES, MemoryBill
+from app.teaching.lessons.interactives.memory_bill import MemoryBill
 from grpo_core.config import language_settings
 from grpo_core.memory import GIB, STATE_BYTES, Block, Training, ledger, total
-from grpo_core.teaching.lessons import LessonStep
 from grpo_core.teaching.lessons.experiments.bill import FOUR, Bill
 from tests.app.teaching.lessons.hands import Pupil
 from tests.app.teaching.lessons.held import lesson_of
@@ -48,17 +46,8 @@ def test_sixteen_bytes_a_trained_parameter_and_the_work_of_a_group() -> None:
     assert four["share_with_estimates"]() == 1.0
 
 
-def bill_of(pupil: Pupil) -> MemoryBill:
-    picture = pupil.picture
-    assert isinstance(picture, MemoryBill)
-    return picture
-
-
 def test_models_are_switched_off_and_blocks_opened_by_keyboard(pupil: Pupil) -> None:
-    pupil.open("memory_bill")
-    pupil.walk_to(3)
-    pupil.press(Key.Key_S)
-    bill = bill_of(pupil)
+    bill = pupil.opened("memory_bill", MemoryBill, step=3)
     before = total(bill.bill.blocks)
     box = bill.rows["reference"].findChild(QCheckBox)
     assert box is not None
@@ -78,8 +67,7 @@ def test_models_are_switched_off_and_blocks_opened_by_keyboard(pupil: Pupil) -> 
 
 
 def test_the_size_is_dragged_over_four_powers_of_ten(pupil: Pupil) -> None:
-    pupil.open("memory_bill")
-    bill = bill_of(pupil)
+    bill = pupil.opened("memory_bill", MemoryBill)
     slider = bill.rows["parameters"].slider  # type: ignore[attr-defined]
     assert slider.isVisible()
     for end, size in ((slider.minimum(), 1e8), (slider.maximum(), 7e11)):
@@ -114,26 +102,6 @@ def test_a_ledger_of_real_tensors_is_drawn_as_well(qtbot: QtBot) -> None:
     assert "teacher, weights" in picture.accessibleDescription()
 
 
-def test_odd_states_are_survived(pupil: Pupil) -> None:
-    workspace = pupil.driver.program.workspace
-    bill = MemoryBill(workspace)
-    pupil.driver.qtbot.addWidget(bill)
-    states: tuple[dict[str, object], ...] = (
-        {},
-        {"parameters": -1.0},
-        {"optimizer": "magic"},
-        {"block": "critic/none"},
-        {"knobs": (*SWITCHES, *KNOBS)},
-        {"generated": 0, "critic": True},
-    )
-    for state in states:
-        for show in ("bill", "compute"):
-            bill.show_step(LessonStep(text="", show=show, state=state))
-            bill.draw(workspace.view)
-            assert bill.summary(workspace.view)
-            assert np.isfinite(bill.answer("gib"))
-
-
 def test_the_ledger_of_the_real_model_is_five_copies_and_all_that_its_process_holds(pupil: Pupil) -> None:
     pytest.importorskip("torch")
     pupil.open("memory_bill")
@@ -141,8 +109,7 @@ def test_the_ledger_of_the_real_model_is_five_copies_and_all_that_its_process_ho
     pupil.walk_to(last)
     placed = pupil.predict(1)
     assert placed.right
-    bill = pupil.picture
-    assert isinstance(bill, MemoryBill)
+    bill = pupil.shown(MemoryBill)
     assert bill.real is not None
     (weights,) = {block.bytes for block in bill.real.blocks if block.part == "weights"}
     assert total(bill.real.blocks) == pytest.approx(5 * weights, rel=1e-3), "AdamW also keeps a few step counts"
@@ -159,8 +126,7 @@ def test_without_torch_the_real_ledger_counts_the_arrays_of_numpy(without_torch:
     pupil.open("memory_bill")
     pupil.walk_to(len(lesson_of("memory_bill").steps))
     assert pupil.predict(1).right
-    bill = pupil.picture
-    assert isinstance(bill, MemoryBill)
+    bill = pupil.shown(MemoryBill)
     assert bill.real is not None and (bill.real.held, bill.real.allocated) == (None, None)
     (weights,) = {block.bytes for block in bill.real.blocks if block.part == "weights"}
     assert total(bill.real.blocks) == 5 * weights

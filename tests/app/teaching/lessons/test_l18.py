@@ -15,7 +15,7 @@ from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble, ensembles
 from grpo_core.learners import learner
 from grpo_core.metrics import metrics
-from grpo_core.teaching.lessons import LessonStep, as_told
+from grpo_core.teaching.lessons import as_told
 from grpo_core.teaching.lessons.experiments.checkup import REMEDIES, UPDATES, audits, cause, right_at_end, treatments
 from tests.app.teaching.lessons.hands import Pupil
 from tests.app.teaching.lessons.held import lesson_of, settings_of
@@ -153,8 +153,7 @@ def test_it_is_walked_by_keyboard_and_nothing_on_the_screen_gives_a_patient_away
     places = {PATIENTS[name] + 1: place for name, place in guesses.items()} | {LOW + 1: 0}
     window = pupil.driver.program.window
     pupil.open("flight_deck")
-    picture, steps = pupil.picture, lesson_of("flight_deck").steps
-    assert isinstance(picture, FlightDeck)
+    picture, steps = pupil.shown(FlightDeck), lesson_of("flight_deck").steps
     for step in range(2, len(steps) + 1):
         pupil.next()
         asked = steps[step - 1].predict
@@ -180,8 +179,7 @@ def test_the_cause_is_a_knob_that_heals_and_the_dials_have_tables(pupil: Pupil) 
     pupil.open("flight_deck")
     pupil.walk_to(3)
     pupil.predict(5)
-    picture = pupil.picture
-    assert isinstance(picture, FlightDeck)
+    picture = pupil.shown(FlightDeck)
     ill = picture.answer("ill")
     pupil.lesson_player.turn({"objective.beta": 0.0})
     pupil.driver.qtbot.waitUntil(lambda: not picture.ready)
@@ -200,9 +198,7 @@ def test_the_cause_is_a_knob_that_heals_and_the_dials_have_tables(pupil: Pupil) 
 
 
 def test_every_dial_is_a_door(pupil: Pupil) -> None:
-    pupil.open("flight_deck")
-    picture = pupil.picture
-    assert isinstance(picture, FlightDeck)
+    picture = pupil.opened("flight_deck", FlightDeck)
     picture.plots["kl"].setFocus(Qt.FocusReason.TabFocusReason)
     pupil.press(Key.Key_E)
     workspace = pupil.driver.program.workspace
@@ -210,19 +206,6 @@ def test_every_dial_is_a_door(pupil: Pupil) -> None:
     assert workspace.view.quantity.name == "kl"
     assert workspace.cursor.step == UPDATES
     assert pupil.driver.program.window.docks["explain"].isVisible()
-
-
-def test_a_task_without_the_right_action_says_so(pupil: Pupil) -> None:
-    workspace = pupil.driver.program.workspace
-    picture = FlightDeck(workspace)
-    pupil.driver.qtbot.addWidget(picture)
-    picture.show_step(LessonStep(text="", show="remedies", state={"right": 99}))
-    picture.draw(workspace.view)
-    pupil.driver.qtbot.waitUntil(lambda: picture.ready)
-    picture.draw(workspace.view)
-    assert "whose actions include the right one" in picture.progress_text
-    assert np.isnan(picture.answer("cause"))
-    picture.dispose()
 
 
 def test_steps_give_no_cause_away_in_words() -> None:

@@ -28,7 +28,6 @@ from grpo_core.teaching.lessons.experiments.family import (
     switches,
 )
 from tests.app.teaching.lessons.hands import Pupil
-from tests.app.teaching.lessons.held import DOWN, UP, known
 from tests.app.teaching.lessons.held import settings_of as at_step
 
 pytestmark = pytest.mark.one_window
@@ -91,9 +90,7 @@ def test_the_table_of_members_says_what_their_settings_are_and_a_row_opens_one(p
         step = next(learner(own))
         pushed = recompute.advantage(step)[step.rewards != 0]
         assert (row[-1] == 1) or not pushed.any(), f"{name} learns nothing from a single answer"
-    pupil.open("family_tree")
-    picture = pupil.picture
-    assert isinstance(picture, FamilyTree)
+    picture = pupil.opened("family_tree", FamilyTree)
     assert not picture.members.isVisibleTo(picture)
     picture.take({"names": ["REINFORCE", "PPO", "GRPO"]})
     picture.draw(pupil.driver.program.workspace.view)
@@ -129,15 +126,8 @@ def test_what_the_lesson_says_of_each_member_holds_on_other_seeds(first: int) ->
 
 
 @pytest.mark.long
-def test_it_is_walked_by_keyboard_and_the_run_agrees(pupil: Pupil) -> None:
-    known(pupil, "family_tree", {2: UP, 3: 1, 4: 3, 5: 1, 6: 1, 7: DOWN})
-
-
-@pytest.mark.long
 def test_arrows_walk_the_tree_of_six_and_then_all(pupil: Pupil) -> None:
-    pupil.open("family_tree")
-    picture = pupil.picture
-    assert isinstance(picture, FamilyTree)
+    picture = pupil.opened("family_tree", FamilyTree)
     picture.tree.setFocus(Qt.FocusReason.TabFocusReason)
     seen = [picture.member.name]
     for _ in FEW[1:]:
@@ -163,9 +153,7 @@ def test_arrows_walk_the_tree_of_six_and_then_all(pupil: Pupil) -> None:
 
 
 def test_leaving_while_it_computes_stops_it(pupil: Pupil) -> None:
-    pupil.open("family_tree")
-    picture = pupil.picture
-    assert isinstance(picture, FamilyTree)
+    picture = pupil.opened("family_tree", FamilyTree)
     for name in ("DAPO", "RLOO", "PPO"):
         picture.tree.chosen.emit(name)
         QTest.qWait(0)

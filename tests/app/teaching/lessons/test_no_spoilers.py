@@ -1,12 +1,18 @@
-"""What a question hides is restored with its answer. spoilers.py checks that nothing answers an open question."""
+"""What a question hides is covered, and restored with its answer. spoilers.py checks that nothing answers an open
+question.
+"""
 
 from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from pytestqt.qtbot import QtBot
 
 from app.teaching.lessons.catalogue import lessons
 from app.teaching.lessons.interactives.base import Cover
+from app.teaching.lessons.interactives.memory_bill import MemoryBill
+from app.theme.tokens import LIGHT
 from app.widgets.calm import CalmSlider
 from grpo_core.teaching.lessons import Lesson
 from tests.app.teaching.lessons.hands import Pupil
@@ -63,14 +69,31 @@ def test_nothing_can_be_tried_while_a_question_is_open(pupil: Pupil) -> None:
 
 
 def test_the_bill_keeps_its_scale_when_models_are_switched_off(pupil: Pupil) -> None:
-    from app.teaching.lessons.interactives.memory_bill import MemoryBill
-
-    pupil.open("memory_bill")
-    assert isinstance(pupil.picture, MemoryBill)
+    bill = pupil.opened("memory_bill", MemoryBill).picture
     pupil.walk_to(3)  # its question is open: the bill with Adam's states is still shown
-    full = pupil.picture.picture.longest
+    full = bill.longest
     pupil.walk_to(4)
     pupil.press(Qt.Key.Key_S)
-    assert sum(block.bytes for block in pupil.picture.picture.blocks if block.model == "policy") < full / 2
-    assert pupil.picture.picture.longest == full
+    assert sum(block.bytes for block in bill.blocks if block.model == "policy") < full / 2
+    assert bill.longest == full
     assert lesson_of("memory_bill").steps[3].state["trained_share"] == 0.005
+
+
+@pytest.mark.parametrize("width", [300, 500])
+def test_a_cover_stays_where_its_part_would_be_when_something_else_takes_room(qtbot: QtBot, width: int) -> None:
+    page, part, hint = QWidget(), QWidget(), QLabel("Predict first")
+    hint.setFixedHeight(60)
+    column = QVBoxLayout(page)
+    column.addWidget(part, 1)
+    column.addWidget(hint)
+    hint.hide()
+    qtbot.addWidget(page)
+    page.resize(400, 300)
+    page.show()
+    cover = Cover(part)
+    cover.put(LIGHT, 1.0)
+    before = cover.geometry()
+    hint.show()
+    page.resize(width, 300)
+    qtbot.waitUntil(lambda: part.geometry() != before and cover.geometry() == part.geometry())
+    assert cover.geometry().bottom() < hint.y()

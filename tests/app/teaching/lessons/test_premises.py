@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 
 import numpy as np
 import pytest
 
-from app.teaching.lessons.interactives.advantages import BuildGroup
+from app.teaching.lessons.interactives.advantages import AdvantageHistogram, BuildGroup
 from app.teaching.lessons.interactives.base import Interactive
+from app.teaching.lessons.interactives.by_hand import RatioExplorer
+from app.teaching.lessons.interactives.credit import Credit, StepCredit
+from app.teaching.lessons.interactives.flight_deck import FlightDeck
+from app.teaching.lessons.interactives.group_size import GroupSize
+from app.teaching.lessons.interactives.memory_bill import KNOBS, SWITCHES, MemoryBill
 from app.teaching.lessons.interactives.table import INTERACTIVES
+from app.teaching.lessons.interactives.temperature import Temperature
 from grpo_core.advantages import advantages
 from grpo_core.config import Objective
 from grpo_core.teaching.lessons import LessonStep
@@ -91,3 +98,89 @@ def test_a_group_made_by_hand_has_no_kl_to_subtract(driver: Driver) -> None:
         picture.draw(workspace.view)
         assert picture.note.text().startswith("Sum 0")
         assert picture.answer("last") < 0
+
+
+State = dict[str, object]
+SCORED: tuple[State, ...] = ({"scored_at": 0.0}, {"scored_at": 5.0})
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "states", "known"),
+    [
+        (
+            MemoryBill,
+            {},
+            (
+                {},
+                {"parameters": -1.0},
+                {"optimizer": "magic"},
+                {"block": "critic/none"},
+                {"knobs": (*SWITCHES, *KNOBS)},
+                {"generated": 0, "critic": True},
+            ),
+            "gib",
+        ),
+        (
+            AdvantageHistogram,
+            {},
+            ({"action": 99, "batches": 10**9}, {"action": 0, "batches": 0}, {"bar": "highest"}, {}),
+            "",
+        ),
+        (
+            RatioExplorer,
+            {},
+            ({}, {"action": 99, "probability": 5.0}, {"action": 0, "probability": -1}, {"gain": 2.0}),
+            "",
+        ),
+        (Temperature, {}, SCORED, ""),
+        (Temperature, {"task.landscape": "chain"}, SCORED, ""),
+        (Temperature, {"task.landscape": "linear", "learner.group_size": 1}, SCORED, ""),
+    ],
+)
+def test_odd_states_are_survived(
+    driver: Driver, kind: type[Interactive], changes: State, states: tuple[State, ...], known: str
+) -> None:
+    """``known``: an answer that is a number in every state."""
+    workspace = driver.program.workspace
+    workspace.editing.edit(changes, "Another task")
+    driver.settle()
+    with opened(driver, kind) as picture:
+        for state, show in product(states, set(picture.offer.shows) - {*TRAINS_A_PROCESS}):
+            picture.show_step(LessonStep(text="", show=show, state=state))
+            picture.draw(workspace.view)
+            assert picture.summary(workspace.view)
+            assert picture.problem == ""
+            assert known == "" or np.isfinite(picture.answer(known))
+            assert kind is not RatioExplorer or picture.answer("mean_ratio") == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "show", "state", "task", "said", "unknown"),
+    [
+        (GroupSize, "silent", {"kinds": ("scaled",)}, "chain", "one decision", "updates_gain"),
+        (GroupSize, "reward", {"kinds": ("scaled",)}, "chain", "one decision", "updates_gain"),
+        (GroupSize, "left", {"kinds": ("scaled",)}, "chain", "one decision", "updates_gain"),
+        (AdvantageHistogram, "histogram", {}, "chain", "one decision", "punished"),
+        (Credit, "plain", {}, "single_peak", "", "praised"),
+        (Credit, "ledger", {}, "single_peak", "", "praised"),
+        (Credit, "critic", {}, "single_peak", "", "praised"),
+        (Credit, "lengths", {}, "single_peak", "variable length", "wrong_growth"),
+        (StepCredit, "tokens", {}, "single_peak", "", "needed_ratio"),
+        (StepCredit, "race", {"lanes": (), "updates": 0}, "single_peak", "chain", "needed_ratio"),
+        (StepCredit, "faulty", {"lanes": (), "updates": 0}, "single_peak", "chain", "needed_ratio"),
+        (FlightDeck, "remedies", {"right": 99}, "single_peak", "whose actions include the right one", "cause"),
+    ],
+)
+def test_a_task_without_the_numbers_of_a_picture_is_told_in_a_sentence(
+    driver: Driver, kind: type[Interactive], show: str, state: State, task: str, said: str, unknown: str
+) -> None:
+    workspace = driver.program.workspace
+    workspace.editing.edit({"task.landscape": task}, "Another task")
+    driver.settle()
+    with opened(driver, kind) as picture:
+        picture.show_step(LessonStep(text="", show=show, state=state))
+        picture.draw(workspace.view)
+        driver.qtbot.waitUntil(lambda: picture.ready)
+        picture.draw(workspace.view)
+        assert said in f"{picture.progress_text} {picture.note.text()}"
+        assert np.isnan(picture.answer(unknown))

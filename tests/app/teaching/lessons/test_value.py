@@ -1,7 +1,8 @@
-"""Predictions by keyboard: directions, choices and numbers, of which only counts are integers."""
+"""Predictions by keyboard and answers, in the form in which a class reads them. Only counts are integers."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -9,11 +10,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from app.teaching.export.handout import answer_text
+from app.teaching.export.lesson_stage import walked
 from app.teaching.lessons.catalogue import lessons
 from app.teaching.lessons.inputs import Value
 from app.teaching.lessons.prediction import Placed, PredictionBox, guess_text, result_text
-from app.teaching.lessons.readable import number_text, readable
-from grpo_core.teaching.lessons import SHOWN, in_words
+from app.teaching.lessons.readable import number_text, readable, reads_as
+from grpo_core.teaching.lessons import SHOWN, Lesson, Prediction, in_words
 from tests.app.teaching.lessons.held import lesson_of
 
 
@@ -122,3 +125,25 @@ def test_up_and_down_move_among_directions_once_one_is_chosen(qtbot: QtBot) -> N
         QTest.keyClick(box.input, key)
         chosen.append(box.guess)
     assert chosen == [-1, -1, 0, 1, 1, 0]
+
+
+@pytest.mark.quick_cases("build_group-0")
+@pytest.mark.parametrize("seeds", [0, 1, 2])
+@pytest.mark.parametrize("lesson", lessons()[0], ids=lambda lesson: lesson.id)
+def test_every_answer_of_a_lesson_can_be_read(lesson: Lesson, seeds: int) -> None:
+    told = lesson if not seeds else lesson.with_other_seeds(seeds)
+    for step in walked(told):
+        predict = told.steps[step.place].predict
+        if predict is None or step.value is None or (told.block and predict.seeds == "own"):
+            continue
+        text = answer_text(predict, step.value)
+        assert not re.search(r"\de[−+-]?\d", text), f"{predict.ask} {text}"
+        assert not reads_as(predict, step.value), f"{predict.ask} {text}"
+        assert predict.shown != "count" or not re.search(r"\d\.\d", text), f"{predict.ask} {text}"
+
+
+def test_an_answer_that_reads_like_another_choices_is_found() -> None:
+    asked = next(step.predict for step in reversed(lesson_of("token_loss").steps) if step.predict is not None)
+    coded = Prediction(**{**vars(asked), "number": "Weight"})
+    assert reads_as(coded, 0.00118) == "The same"
+    assert reads_as(asked, 0.00118) == ""

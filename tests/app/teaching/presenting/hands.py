@@ -8,8 +8,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
+from app.teaching.lessons.catalogue import lessons
+from app.teaching.presenting.screens import SPACE, fitting_scale
 from app.widgets.panel import in_window
 from app.workspace.cursor import Stage
+from grpo_core.teaching.lessons import Lesson
 from tests.app.conftest import Driver
 
 
@@ -32,6 +35,37 @@ def start(driver: Driver) -> None:
     settle(driver)
     driver.program.window.activateWindow()
     driver.qtbot.waitUntil(driver.program.window.isActiveWindow)
+
+
+def start_at(driver: Driver, size: tuple[int, int], room: tuple[int, int] = SPACE) -> None:
+    """Begin a class in a window of this size, with type for it."""
+    start(driver)
+    window = driver.program.window
+    window.setWindowState(Qt.WindowState.WindowNoState)
+    window.resize(*size)
+    driver.program.look.set("projector", fitting_scale(window.rect(), room))
+    settle(driver)
+    driver.program.part("teaching").presenter.arrange_later()
+    settle(driver)
+
+
+def open_lesson(driver: Driver, lesson: Lesson, place: int = 0) -> None:
+    """Open a lesson at a step, counted from 0, whose answers appear at once, and wait for its run."""
+    player = driver.program.part("teaching").lessons.player
+    player.reveal.moves = False
+    player.open(lesson, place)
+    driver.qtbot.waitUntil(lambda: not player.busy)
+    settle(driver)
+
+
+def asking(kind: str) -> tuple[Lesson, int]:
+    """Return a lesson and the step, counted from 0, that asks a question of this kind about a run of its own."""
+    return next(
+        (lesson, place)
+        for lesson in lessons()[0]
+        for place, step in enumerate(lesson.steps)
+        if step.predict is not None and step.predict.kind == kind and not step.recorded and place > 0
+    )
 
 
 def stage_of(driver: Driver) -> Stage:

@@ -9,7 +9,6 @@ from PySide6.QtWidgets import QWidget
 
 from app.plotting.bar_chart import BarChart
 from app.plotting.plot import Plot
-from app.teaching.presenting import screens
 from app.teaching.presenting.overlays import visible_controls
 from app.widgets.panel import in_window
 from app.workspace.cursor import Stage
@@ -17,7 +16,7 @@ from tests.app.conftest import Driver
 from tests.app.geometry import box_of
 from tests.app.painted import painted_words
 from tests.app.stories.hands import drag, panel
-from tests.app.teaching.presenting.hands import settle, start
+from tests.app.teaching.presenting.hands import settle, start, start_at
 
 SIZES = [(1024, 768), pytest.param((1366, 768), marks=pytest.mark.long), (1920, 1080)]
 
@@ -44,14 +43,8 @@ def test_the_ring_follows_the_pointer_and_lets_clicks_through(driver: Driver) ->
 @pytest.mark.parametrize("size", [(800, 800), *SIZES])
 def test_the_counter_covers_no_control_and_no_plot_until_a_hand_moves_it(driver: Driver, size: tuple[int, int]) -> None:
     driver.run(2)
-    start(driver)
+    start_at(driver, size)
     window, presenter = driver.program.window, driver.program.part("teaching").presenter
-    window.setWindowState(Qt.WindowState.WindowNoState)
-    window.resize(*size)
-    driver.program.look.set("projector", screens.fitting_scale(window.rect()))
-    settle(driver)
-    presenter.arrange_later()
-    settle(driver)
     counter, row = presenter.counter, panel(driver, "pipeline")
     driver.qtbot.waitUntil(
         lambda: not any(map(counter.geometry().intersects, visible_controls(window, counter))), timeout=5000
@@ -71,15 +64,8 @@ def test_every_word_in_a_plot_or_table_is_at_least_two_percent_of_the_height(
     driver: Driver, size: tuple[int, int]
 ) -> None:
     driver.run(5)
-    start(driver)
-    window = driver.program.window
-    window.setWindowState(Qt.WindowState.WindowNoState)
-    window.resize(*size)
-    driver.program.look.set("projector", screens.fitting_scale(window.rect()))
-    settle(driver)
-    driver.program.part("teaching").presenter.arrange_later()
-    settle(driver)
-    plots = [plot for plot in window.findChildren(QWidget) if isinstance(plot, Plot | BarChart)]
+    start_at(driver, size)
+    plots = [plot for plot in driver.program.window.findChildren(QWidget) if isinstance(plot, Plot | BarChart)]
     words = [word for plot in plots if in_window(plot) for word in painted_words(plot)]
     texts = {word.text for word in words}
     assert {"entropy", "Samples", "0"} <= texts and len(words) > 30

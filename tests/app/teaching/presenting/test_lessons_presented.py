@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtTest import QTest
@@ -13,7 +15,7 @@ from app.teaching.presenting.screens import LESSON_SPACE, SPACE, fitting_scale
 from grpo_core.teaching.lessons import Lesson, spoken
 from tests.app.conftest import Driver
 from tests.app.teaching.lessons.held import lesson_of
-from tests.app.teaching.presenting.hands import places, press, settle, start
+from tests.app.teaching.presenting.hands import asking, open_lesson, places, press, settle, start, start_at
 
 pytestmark = pytest.mark.one_window
 Key = Qt.Key
@@ -24,9 +26,7 @@ def test_a_lesson_counts_its_own_steps_in_larger_type_and_nothing_lies_over_a_bl
     start(driver)
     run_scale = program.look.scale
     assert not presenter.counter.isHidden()
-    program.part("teaching").lessons.player.open(lesson_of("one_update"))
-    driver.qtbot.waitUntil(lambda: not program.part("teaching").lessons.player.busy)
-    settle(driver)
+    open_lesson(driver, lesson_of("one_update"))
     assert presenter.counter.isHidden(), "it would lie over the lesson's buttons"
     assert program.look.scale >= run_scale
     presenter.toggle_blank()
@@ -58,12 +58,7 @@ def test_a_lesson_and_a_class_give_the_docks_back_in_any_order(
     window.docks["training_history"].hide()
     driver.settle()
     before = set(places(driver))
-
-    def begin_lesson() -> None:
-        program.part("teaching").lessons.player.open(lesson_of("one_update"))
-        driver.qtbot.waitUntil(lambda: not program.part("teaching").lessons.player.busy)
-
-    coming = [begin_lesson, program.part("teaching").presenter.start]
+    coming = [partial(open_lesson, driver, lesson_of("one_update")), program.part("teaching").presenter.start]
     going = [program.part("teaching").lessons.player.leave, program.part("teaching").presenter.stop]
     for deed in (coming if lesson_first else coming[::-1]) + (going if lesson_left_first else going[::-1]):
         deed()
@@ -76,11 +71,8 @@ def test_a_lesson_and_a_class_give_the_docks_back_in_any_order(
 
 def test_a_class_sees_one_question_one_picture_and_one_number(driver: Driver) -> None:
     program, window = driver.program, driver.program.window
-    program.part("teaching").lessons.player.reveal.moves = False
     start(driver)
-    program.part("teaching").lessons.player.open(lesson_of("build_group"), 1)
-    driver.qtbot.waitUntil(lambda: not program.part("teaching").lessons.player.busy)
-    settle(driver)
+    open_lesson(driver, lesson_of("build_group"), 1)
     page = program.part("teaching").lessons.panel.page
     assert page is not None
     question = lesson_of("build_group").steps[1].predict
@@ -109,19 +101,13 @@ def test_a_class_sees_one_question_one_picture_and_one_number(driver: Driver) ->
 @pytest.mark.parametrize("window", ["class", "speaker"])
 def test_escape_ends_presenting_and_only_then_leaves_the_lesson(driver: Driver, window: str) -> None:
     """The first Esc used to end the lesson, and the own run stood full screen without menus."""
-    program, player, presenter = (
-        driver.program,
-        driver.program.part("teaching").lessons.player,
-        driver.program.part("teaching").presenter,
-    )
-    player.reveal.moves = False
+    program, teaching = driver.program, driver.program.part("teaching")
+    player, presenter = teaching.lessons.player, teaching.presenter
     lesson, place = lesson_of("temperature"), 1
     predict = lesson.steps[place].predict
     assert predict is not None and predict.kind == "direction"
-    player.open(lesson, place)
-    driver.qtbot.waitUntil(lambda: not player.busy)
-    page = program.part("teaching").lessons.panel.page
-    driver.settle()
+    open_lesson(driver, lesson, place)
+    page = teaching.lessons.panel.page
     assert page is not None
     ink = page.title.palette().windowText().color()
     start(driver)
@@ -154,18 +140,12 @@ def test_escape_ends_presenting_and_only_then_leaves_the_lesson(driver: Driver, 
 def test_before_a_class_type_is_at_least_two_percent_of_the_height_and_nothing_is_cut(
     driver: Driver, size: tuple[int, int]
 ) -> None:
-    program, window = driver.program, driver.program.window
-    program.part("teaching").lessons.player.reveal.moves = False
-    start(driver)
-    window.setWindowState(Qt.WindowState.WindowNoState)
-    window.resize(*size)
-    program.part("teaching").lessons.player.open(lesson_of("one_update"), 2)
-    driver.qtbot.waitUntil(lambda: not program.part("teaching").lessons.player.busy)
-    program.look.set("projector", fitting_scale(window.rect(), LESSON_SPACE))
-    settle(driver)
-    page = program.part("teaching").lessons.panel.page
+    teaching = driver.program.part("teaching")
+    start_at(driver, size, LESSON_SPACE)
+    open_lesson(driver, lesson_of("one_update"), 2)
+    page = teaching.lessons.panel.page
     assert page is not None
-    program.part("teaching").lessons.player.predict(1.1)
+    teaching.lessons.player.predict(1.1)
     settle(driver)
     labels = [
         page.question,
@@ -185,9 +165,7 @@ def test_the_speaker_reads_the_next_question_and_notes_for_every_step(driver: Dr
     program, speaker = driver.program, driver.program.part("teaching").presenter.speaker
     lesson = lesson_of("one_update")
     program.actions["speaker"].trigger()
-    program.part("teaching").lessons.player.open(lesson, 0)
-    driver.qtbot.waitUntil(lambda: not program.part("teaching").lessons.player.busy)
-    driver.settle()
+    open_lesson(driver, lesson)
     question = lesson.steps[1].predict
     assert question is not None
     assert speaker.next.text() == f"Question: {question.ask}"
@@ -227,12 +205,7 @@ def test_a_lesson_fills_a_screen_with_larger_type_than_a_run() -> None:
 def test_an_open_question_takes_its_keys_wherever_the_keyboard_is(driver: Driver, kind: str, presenting: bool) -> None:
     """Up and Down showed another update of the lesson's run, and with it the answer."""
     program = driver.program
-    lesson, place = next(
-        (lesson, place)
-        for lesson in lessons()[0]
-        for place, step in enumerate(lesson.steps)
-        if step.predict is not None and step.predict.kind == kind and not step.recorded and place > 0
-    )
+    lesson, place = asking(kind)
     program.window.activateWindow()
     driver.qtbot.waitUntil(program.window.isActiveWindow)
     teaching = program.part("teaching")

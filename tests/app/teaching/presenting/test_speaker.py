@@ -10,13 +10,12 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.teaching.lessons.catalogue import lessons
 from app.teaching.presenting.speaker import SpeakerWindow
 from app.trainers.recorded_run import RecordedRun
 from app.workspace.cursor import Stage
 from tests.app.conftest import Driver, make, take_down
 from tests.app.teaching.lessons.held import lesson_of
-from tests.app.teaching.presenting.hands import press, start
+from tests.app.teaching.presenting.hands import asking, open_lesson, press, start
 from tests.core.trainers.trace_files import DATA
 
 Key = Qt.Key
@@ -45,11 +44,8 @@ def test_the_speaker_reads_what_comes_next(driver: Driver) -> None:
 
 def test_keys_of_a_remote_act_in_the_speaker_window_and_end_up_in_no_note(driver: Driver) -> None:
     driver.run(1)
-    start(driver)
     presenter = driver.program.part("teaching").presenter
-    presenter.speaker.show()
-    presenter.speaker.activateWindow()
-    driver.qtbot.waitUntil(presenter.speaker.isActiveWindow)
+    speaking(driver)
     driver.program.workspace.show_stage(Stage.SAMPLE)
     notes = presenter.speaker.notes
     notes.setFocus()
@@ -116,18 +112,10 @@ def test_a_class_is_asked_and_led_on_by_keys_in_the_speakers_window(
     driver: Driver, kind: str, keys: tuple[Qt.Key, ...]
 ) -> None:
     """The projector says "up, down and Return", but the box of notes used to take each of these keys."""
-    lesson, place = next(
-        (lesson, place)
-        for lesson in lessons()[0]
-        for place, step in enumerate(lesson.steps)
-        if step.predict is not None and step.predict.kind == kind and not step.recorded and place > 0
-    )
+    lesson, place = asking(kind)
     player = driver.program.part("teaching").lessons.player
-    player.reveal.moves = False
-    player.open(lesson, place)
+    open_lesson(driver, lesson, place)
     speaker = speaking(driver)
-    driver.qtbot.waitUntil(lambda: not player.busy)
-    driver.settle()
     assert player.covered
     press(driver, *keys)
     assert not player.covered and player.placed[place].guess is not None
@@ -145,12 +133,9 @@ def test_a_class_is_asked_and_led_on_by_keys_in_the_speakers_window(
 
 def test_an_open_question_is_skipped_and_the_end_led_on_from_in_the_speakers_window(driver: Driver) -> None:
     player = driver.program.part("teaching").lessons.player
-    player.reveal.moves = False
     lesson = lesson_of("one_update")
-    player.open(lesson, len(lesson.steps) - 1)
+    open_lesson(driver, lesson, len(lesson.steps) - 1)
     speaking(driver)
-    driver.qtbot.waitUntil(lambda: not player.busy)
-    driver.settle()
     if player.covered:
         press(driver, Key.Key_S)
     press(driver, Key.Key_PageDown)
@@ -161,9 +146,8 @@ def test_an_open_question_is_skipped_and_the_end_led_on_from_in_the_speakers_win
 
 def test_notes_take_keys_from_a_click_until_escape_and_the_class_goes_on(driver: Driver) -> None:
     player, presenter = driver.program.part("teaching").lessons.player, driver.program.part("teaching").presenter
-    player.open(lesson_of("one_update"))
+    open_lesson(driver, lesson_of("one_update"))
     speaker = speaking(driver)
-    driver.qtbot.waitUntil(lambda: not player.busy)
     assert speaker.edit.isVisible() and not speaker.edit.isChecked()
     QTest.mouseClick(speaker.notes.viewport(), Qt.MouseButton.LeftButton)
     assert speaker.edit.isChecked() and speaker.notes.hasFocus()

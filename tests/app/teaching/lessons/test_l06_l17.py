@@ -1,4 +1,4 @@
-"""Lesson 6: group sizes compared."""
+"""Lessons 6 and 17: group sizes and algorithms are compared."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import pytest
 from PySide6.QtCore import Qt
 
 from app.teaching.lessons.catalogue import lessons
-from app.teaching.lessons.interactives.group_size import PARTS, SHOWS, SMALL, GroupSize
+from app.teaching.lessons.interactives.fair_race import FairRace
+from app.teaching.lessons.interactives.group_size import PARTS, SMALL, GroupSize
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble, ensembles
-from grpo_core.teaching.lessons import LessonStep
+from grpo_core.experiments.race import race
 from grpo_core.teaching.lessons.experiments.group_sizes import SIZES, last_rewards, left_by_own_mean, planned, silent
 from tests.app.painted import heights_of
 from tests.app.teaching.lessons.hands import Pupil
@@ -64,9 +65,7 @@ def test_the_own_mean_leaves_that_share_of_the_step() -> None:
 
 
 def test_leaving_while_it_computes_stops_it_and_other_settings_begin_again(pupil: Pupil) -> None:
-    pupil.open("group_size")
-    picture = pupil.picture
-    assert isinstance(picture, GroupSize)
+    picture = pupil.opened("group_size", GroupSize)
     assert set(picture.runs("updates")) == set(SIZES)
     assert picture.answer("silent_64") < picture.answer("silent_2")
     pupil.walk_to(2)
@@ -87,11 +86,7 @@ def test_leaving_while_it_computes_stops_it_and_other_settings_begin_again(pupil
 
 
 def test_the_budget_is_switched_by_keyboard(pupil: Pupil) -> None:
-    pupil.open("group_size")
-    pupil.walk_to(3)
-    pupil.press(Key.Key_S)
-    picture = pupil.picture
-    assert isinstance(picture, GroupSize)
+    picture = pupil.opened("group_size", GroupSize, step=3)
     assert [kind for kind, button in picture.buttons.items() if button.isVisible()] == ["updates", "samples"]
     plot = picture.plots["reward"]
     for kind, other in (("updates", "samples"), ("samples", "updates")):
@@ -105,16 +100,15 @@ def test_the_budget_is_switched_by_keyboard(pupil: Pupil) -> None:
         assert not np.isnan(heights_of(plot)[hidden]).any()
 
 
-def test_a_task_without_rewards_of_its_actions_says_so(pupil: Pupil) -> None:
-    workspace = pupil.driver.program.workspace
-    picture = GroupSize(workspace)
-    pupil.driver.qtbot.addWidget(picture)
-    workspace.editing.edit({"task.landscape": "chain"}, "Another task")
-    pupil.driver.settle()
-    for show in SHOWS:
-        picture.show_step(LessonStep(text="", show=show, state={"kinds": ("scaled",)}))
-        picture.draw(workspace.view)
-    pupil.driver.qtbot.waitUntil(lambda: picture.ready)
-    assert "one decision" in picture.progress_text
-    assert np.isnan(picture.answer("updates_gain"))
-    picture.dispose()
+def test_the_race_is_the_cores_own_and_a_knob_runs_it_again(pupil: Pupil) -> None:
+    shown = pupil.opened("fair_race", FairRace)
+    plan = shown.plan
+    expected = dict(race(plan.settings, plan.names, updates=50))
+    for name, runs in shown.results_of(plan).lanes.items():
+        assert np.array_equal(runs.measures["best_prob"], expected[name].measures["best_prob"])
+    assert shown.answer("grpo") == pytest.approx(expected[plan.names[0]].measures["best_prob"][-1].mean())
+    pupil.walk_to(7)
+    pupil.press(Key.Key_S)
+    level = shown.answer("behind_critic")
+    pupil.turn("learner.critic_rate", 0.01)
+    assert shown.answer("behind_critic") > level + 0.1, "a critic that learns slowly falls behind"

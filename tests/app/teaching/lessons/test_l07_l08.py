@@ -1,4 +1,4 @@
-"""L8: temperature, diversity and signal, by keyboard, against theory and over many seeds."""
+"""L7 and L8: which prompts teach the most, and temperature, diversity and signal, against theory over many seeds."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
 
-from app.teaching.lessons.interactives.temperature import DISTINCT, LIVE, PLOTS, REWARD, Temperature
+from app.teaching.lessons.interactives.temperature import DISTINCT, LIVE, REWARD, Temperature
+from grpo_core.advantages import equal_rewards
 from grpo_core.bandit import tabular_policy as policy
-from grpo_core.bandit.simulate import start
+from grpo_core.bandit.simulate import start, updates
 from grpo_core.bandit.tasks import task
 from grpo_core.config import Settings
 from grpo_core.errors import SettingsError
 from grpo_core.learners import learner
-from grpo_core.teaching.lessons import LessonStep
 from grpo_core.teaching.lessons.experiments.temperatures import (
     LANGUAGE_TEMPERATURES,
     SEEDS,
@@ -28,12 +27,12 @@ from grpo_core.teaching.lessons.experiments.temperatures import (
     groups_of,
     language_at,
 )
+from grpo_core.teaching.lessons.theory import bias_of, dead_share
 from tests.app.teaching.lessons.hands import Pupil
-from tests.app.teaching.lessons.held import UP, known, settings_of
+from tests.app.teaching.lessons.held import settings_of
 
 pytestmark = pytest.mark.one_window
 
-Key = Qt.Key
 PROMPTS, SIZE = 64, 8
 GROUPS = SEEDS * PROMPTS
 FIRST = [0, 500, 1000]
@@ -43,11 +42,6 @@ RIGHT = 6
 def chances(settings: Settings, temperature: float) -> np.ndarray:
     """Return the starting policy at a temperature, (A,)."""
     return np.exp(policy.log_probs(start(task(settings.bandit), 2).logits, temperature))[0, 0]
-
-
-@pytest.mark.long
-def test_it_is_walked_by_keyboard_and_the_run_agrees(pupil: Pupil) -> None:
-    known(pupil, "temperature", {2: UP, 3: 0.0, 4: 1, 5: 1, 6: UP, 7: 1.0, 8: UP})
 
 
 @pytest.mark.parametrize("first", FIRST)
@@ -124,11 +118,7 @@ def test_answers_are_distinct_by_every_token_and_by_length() -> None:
 
 
 def test_dragging_moves_the_point_and_leaves_the_curve(pupil: Pupil) -> None:
-    pupil.open("temperature")
-    pupil.walk_to(4)
-    pupil.press(Qt.Key.Key_S)
-    picture = pupil.picture
-    assert isinstance(picture, Temperature)
+    picture = pupil.opened("temperature", Temperature, step=4)
     plots = picture.plots["groups"]
     curve, before = plots[LIVE,].picture.lines[0].y, picture.answer("live")
     pupil.lesson_player.turn({"learner.temperature": 2.0})
@@ -148,8 +138,7 @@ def test_dragging_moves_the_point_and_leaves_the_curve(pupil: Pupil) -> None:
 def test_leaving_while_the_model_is_sampled_gives_it_up(pupil: Pupil) -> None:
     pupil.open("temperature")
     pupil.walk_to(5)
-    picture = pupil.picture
-    assert isinstance(picture, Temperature)
+    picture = pupil.shown(Temperature)
     pupil.lesson_player.skip()
     pupil.driver.qtbot.waitUntil(lambda: "temperatures done" in pupil.page.bar.note.text())
     assert not picture.ready
@@ -172,20 +161,74 @@ def test_without_torch_the_model_is_sampled_all_the_same(without_torch: Path, pu
     assert pupil.predict(1.0).right
 
 
-def test_odd_states_and_tasks_are_survived(pupil: Pupil) -> None:
-    workspace = pupil.driver.program.workspace
-    picture = Temperature(workspace)
-    pupil.driver.qtbot.addWidget(picture)
-    for task_, changes in (("single_peak", {}), ("chain", {}), ("linear", {"learner.group_size": 1})):
-        workspace.editing.edit({"task.landscape": task_, **changes}, "Another task")
-        pupil.driver.settle()
-        for state in ({"scored_at": 0.0}, {"scored_at": 5.0}):
-            for show in set(PLOTS) - {"language"}:
-                picture.show_step(LessonStep(text="", show=show, state=state))
-                picture.draw(workspace.view)
-                assert picture.summary(workspace.view)
-                assert picture.problem == ""
-    picture.dispose()
+def test_a_baseline_of_the_critic_is_refused_and_the_models_temperatures_are_among_the_toys() -> None:
     with pytest.raises(SettingsError):
         first_pass(Settings().replace({"objective.baseline": "given", "learner.critic": True}), [1.0])
     assert len(LANGUAGE_TEMPERATURES) == len(set(LANGUAGE_TEMPERATURES) & set(TEMPERATURES))
+
+
+RUNS = range(32)
+
+
+def norms(chance: float, first: int = 0, std: str = "sample") -> np.ndarray:
+    """Return the gradient norm of the first update for every seed, with the settings of the lesson."""
+    settings = settings_of("difficulty").replace({"task.bias": -bias_of(chance), "objective.std": std})
+    done = next(updates(settings, range(first, first + len(RUNS))))
+    return np.sqrt((done.gradient[0] ** 2).sum(axis=(1, 2)))
+
+
+def error(values: np.ndarray) -> float:
+    return float(values.std(ddof=1) / math.sqrt(len(values)))
+
+
+@pytest.mark.parametrize("chance", [0.05, 0.1, 0.3])
+@pytest.mark.parametrize("std", ["sample", "none"])
+def test_the_signal_is_symmetric_and_largest_at_one_half(chance: float, std: str) -> None:
+    hard, easy, half = (norms(p, first, std) for p, first in ((chance, 0), (1 - chance, 500), (0.5, 900)))
+    spread = math.hypot(error(hard), error(easy))
+    assert hard.mean() == pytest.approx(easy.mean(), abs=4 * spread)
+    assert half.mean() - hard.mean() > 4 * math.hypot(error(half), error(hard))
+
+
+@pytest.mark.parametrize("chance", [0.1, 0.3, 0.5, 0.9])
+def test_dividing_by_std_leaves_the_root(chance: float) -> None:
+    """A group pushes by √(p̂(1 − p̂)), whose square averages p(1 − p)(G − 1)/G; two logits per prompt, P prompts."""
+    found = norms(chance) ** 2
+    push = chance * (1 - chance) * (SIZE - 1) / SIZE * (SIZE - 1) / SIZE
+    assert found.mean() == pytest.approx(2 * push / PROMPTS, abs=4 * error(found) + 0.001 * push / PROMPTS)
+
+
+@pytest.mark.parametrize("chance", [0.02, 0.1])
+def test_dividing_by_std_lifts_the_extremes(chance: float) -> None:
+    with_std = norms(chance).mean() / norms(0.5).mean()
+    without = norms(chance, std="none").mean() / norms(0.5, std="none").mean()
+    assert without < 0.9 * with_std
+
+
+def test_drawing_again_fills_the_batch_and_flatters_its_reward() -> None:
+    settings = settings_of("difficulty").replace({"task.bias": -bias_of(0.1)})
+    plain, again = (next(updates(settings.replace({"learner.resample_dead": on}), RUNS)) for on in (False, True))
+    dead = [equal_rewards(x.batch.rewards.reshape(len(RUNS), PROMPTS, SIZE)).mean() for x in (plain, again)]
+    expected = dead_share(0.1, SIZE)
+    spread = math.sqrt(expected * (1 - expected) / (len(RUNS) * PROMPTS))
+    assert dead[0] == pytest.approx(expected, abs=4 * spread)
+    assert dead[1] < 0.01
+    alive = (0.1 - 0.1**SIZE) / (1 - expected)  # mean reward of a group that has both
+    spread = 0.15 / math.sqrt(len(RUNS) * PROMPTS)  # such a group's mean reward strays by less
+    assert again.batch.rewards.mean() == pytest.approx(alive, abs=4 * spread)
+
+
+@pytest.mark.parametrize("first", [0, 300])
+def test_training_walks_through_the_sweet_spot(first: int) -> None:
+    settings = settings_of("difficulty").replace({"task.bias": -bias_of(0.05)})
+    reward, norm = [], []
+    for done in updates(settings, range(first, first + 8)):
+        reward.append(done.batch.rewards.mean(axis=-1))
+        norm.append(np.sqrt((done.gradient[0] ** 2).sum(axis=(1, 2))))
+        if done.state.step == 120:
+            break
+    rewards, sizes = np.array(reward), np.array(norm)
+    best = sizes.argmax(axis=0)
+    assert np.all(np.abs(rewards[best, np.arange(8)] - 0.5) < 0.2)  # 512 answers: four standard errors are 0.09
+    assert np.all(sizes[-1] < sizes.max(axis=0) / 2)
+    assert np.all(sizes[0] < sizes.max(axis=0) * 0.7)
