@@ -22,6 +22,31 @@ SHIFT, CTRL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModi
 LEFT = Qt.MouseButton.LeftButton
 
 
+def test_explain_and_the_formula_show_the_same_sample(driver: Driver) -> None:
+    # first in its window, where no number has been explained yet
+    driver.run(3)
+    workspace, pipeline = driver.program.workspace, panel(driver, "pipeline")
+    explain, table = panel(driver, "explain"), panel(driver, "step_detail").table
+
+    def sample() -> tuple[str, str]:
+        driver.settle()
+        named = re.search(r"sample (\d+)", pipeline.which.text())
+        assert named is not None
+        return named.group(1), explain.heading.text().partition(",")[0].rpartition(" ")[2]
+
+    workspace.explain(Quantity("ratio", passed=3, row=4, token=0))
+    assert sample() == ("5", "5"), "what is explained is selected"
+    table.select_row(None)
+    cell = table.visualRect(table.model().index(1, 0)).center()
+    QTest.mouseClick(table.viewport(), LEFT, pos=cell)
+    assert workspace.selection.row is not None and workspace.selection.row != 4
+    assert sample() == (str(workspace.selection.row + 1),) * 2, "what is selected is explained"
+    workspace.show_stage(Stage.UPDATE, 1)
+    driver.settle()
+    assert workspace.quantity is not None and workspace.quantity.passed == 1
+    assert explain.back.isHidden(), "it is still the first number"
+
+
 def test_everything_with_a_number_is_selected_by_a_click_and_explained_by_a_double_click(driver: Driver) -> None:
     driver.run(5)
     explain, workspace = panel(driver, "explain"), driver.program.workspace
@@ -61,30 +86,6 @@ def test_everything_with_a_number_is_selected_by_a_click_and_explained_by_a_doub
     QTest.keyClick(plot, Qt.Key.Key_Right)
     QTest.keyClick(plot, Qt.Key.Key_Return)
     assert told() == "new_probability"
-
-
-def test_explain_and_the_formula_show_the_same_sample(driver: Driver) -> None:
-    driver.run(3)
-    workspace, pipeline = driver.program.workspace, panel(driver, "pipeline")
-    explain, table = panel(driver, "explain"), panel(driver, "step_detail").table
-
-    def sample() -> tuple[str, str]:
-        driver.settle()
-        named = re.search(r"sample (\d+)", pipeline.which.text())
-        assert named is not None
-        return named.group(1), explain.heading.text().partition(",")[0].rpartition(" ")[2]
-
-    workspace.explain(Quantity("ratio", passed=3, row=4, token=0))
-    assert sample() == ("5", "5"), "what is explained is selected"
-    table.select_row(None)
-    cell = table.visualRect(table.model().index(1, 0)).center()
-    QTest.mouseClick(table.viewport(), LEFT, pos=cell)
-    assert workspace.selection.row is not None and workspace.selection.row != 4
-    assert sample() == (str(workspace.selection.row + 1),) * 2, "what is selected is explained"
-    workspace.show_stage(Stage.UPDATE, 1)
-    driver.settle()
-    assert workspace.quantity is not None and workspace.quantity.passed == 1
-    assert explain.back.isHidden(), "it is still the first number"
 
 
 def test_an_explanation_that_is_asked_for_is_brought_to_the_front(driver: Driver) -> None:
