@@ -291,7 +291,7 @@ SAID: tuple[tuple[str, Callable[..., bool]], ...] = (
     (r"(\d+) of (\d+) seeds? stuck(?:, (\d+) diverged)?", _stuck_seeds),
     (r"(\d+) of their (\d+) runs? stuck(?:, (\d+) diverged)?", _failed),
     (r"it is ahead from update (\d+) on", _ahead),
-    (rf"({NAME}) is past {NUMBER} after {NUMBER} updates", _past),
+    (rf"({NAME}) is past {NUMBER} after {NUMBER} updates?", _past),
     (r"Too few seeds to tell", _few),
     (rf"Too close to tell: .* \[{NUMBER}, {NUMBER}\] earlier", _unclear_first),
     (rf"({NAME}) still climbs \(by {NUMBER} in the last tenth\)", _climbs),
