@@ -7,7 +7,7 @@ results on, so that no window has to.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,7 +71,7 @@ def queued(folder: str, *, poll: Poll) -> Iterator[object]:
 
 
 def on_cluster(where: str, job: str, *arguments: object, poll: Poll) -> Iterator[object]:
-    """Yield the results of ``job``, a method of :class:`Cluster`, computed by the workers of the cluster ``where``.
+    """Yield the results of ``job``, one of :data:`ON_CLUSTERS`, computed by the workers of the cluster ``where``.
 
     Arguments and results are those of the job of that name in :data:`JOBS`; ``poll`` is called a few times a second,
     regardless of the workers' progress.
@@ -80,7 +80,7 @@ def on_cluster(where: str, job: str, *arguments: object, poll: Poll) -> Iterator
         GrpoError: as raised by :class:`grpo_core.jobs.cluster.Cluster` or by the job.
     """
     with Cluster(where, poll) as there:
-        yield from getattr(there, job)(*arguments, poll=poll)
+        yield from ON_CLUSTERS[job](there, *arguments, poll=poll)
 
 
 JOBS: dict[str, Answer] = {
@@ -94,6 +94,10 @@ JOBS: dict[str, Answer] = {
     "queue": queued,
 }
 """The lab's jobs by name. Arguments and results are types that :mod:`grpo_core.packing` supports."""
+ON_CLUSTERS: dict[str, Callable[..., Iterator[object]]] = {
+    one.__name__: one for one in (Cluster.ensembles, Cluster.race, Cluster.repeats, Cluster.queue)
+}
+"""Those that can run on a cluster, by name."""
 
 
 def jobs() -> dict[str, Answer]:
