@@ -62,7 +62,7 @@ class Turn:
     Attributes:
         since: the update since which the answer has been right, or wrong, without interruption; 1 if from the start.
         former: the last answer before that, with the opposite verdict; None if there was none.
-        exact: whether the update before ``since`` was read, so that the answer did not change earlier.
+        exact: whether every update from the one before ``since`` on was read, so that no other change is missing.
     """
 
     since: int
@@ -177,7 +177,7 @@ class Evolution:
         while last and past[last - 1].verdict.right is past[-1].verdict.right:
             last -= 1
         since = past[last].step
-        exact = since == 1 or self.marks[place][since - 2] != 0
+        exact = self.marks[place].find(0, max(since - 2, 0), step) < 0
         return Turn(since=since, former=past[last - 1] if last else None, exact=exact)
 
     def turns(self, place: int) -> list[int]:

@@ -3475,6 +3475,10 @@
         <translation>程序正在读取这些答案何时改变。</translation>
     </message>
     <message>
+        <source>None of these answers differs from the first in the updates that are kept.</source>
+        <translation>在保留的更新中，这些回答都与最初的相同。</translation>
+    </message>
+    <message>
         <source>None of these answers has changed so far: those that are right were right from the start.</source>
         <translation>到目前为止这些答案都没有改变：正确的从一开始就正确。</translation>
     </message>

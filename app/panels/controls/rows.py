@@ -32,11 +32,8 @@ class _Name(Label):
         return QSize(1, super().minimumSizeHint().height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        ink, text = (
-            self.palette().color(self.foregroundRole()),
-            fitting(self.text(), self.fontMetrics(), self.width(), MARK),
-        )
-        write(painter_of(self), QRectF(self.rect()), text, self.font(), ink)
+        text = fitting(self.text(), self.fontMetrics(), self.width(), MARK)
+        write(painter_of(self), QRectF(self.rect()), text, self.font(), self.palette().color(self.foregroundRole()))
 
 
 class Row(QWidget):

@@ -92,6 +92,8 @@ def story(picture: RowsPicture) -> str:
         if _is_unread(picture):
             return tr("The program is reading when these answers changed.")
         if any(now is not None and now.verdict.right is True for now in picture.now):
+            if not all(turn.exact for turn in picture.turns if turn is not None):
+                return tr("None of these answers differs from the first in the updates that are kept.")
             return tr("None of these answers has changed so far: those that are right were right from the start.")
         return tr("No answer to these prompts is right yet.")
     prompt, now, turn = picture.evolution.prompts[place], picture.now[place], picture.turns[place]

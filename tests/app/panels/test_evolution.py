@@ -156,6 +156,9 @@ def test_updates_that_were_thinned_out_are_left_out_and_date_no_change(tmp_path:
         sampled=None,
     )
     assert f"{run.origin.watched[place]} was answered {turn.former.text}; by update 4 it is" in story(picture)
+    steady = next(row for row in rows if len(evolution.changes[row]) == 1)
+    unchanged = evolution.turn(steady, 6)
+    assert unchanged is not None and (unchanged.since, unchanged.exact) == (1, False), "two updates are unknown"
     assert [evolution.at(place, step) is None for step in range(1, 7)] == [False, True, True, False, False, False]
     run.close_file()
 
