@@ -23,6 +23,8 @@ SHORTER = {"pretrain": ("--steps", "2", "--batch", "8"), "watch": ("--idle", "1"
 """Options added to commands that would take minutes or never end."""
 HERE = {"tcp://HOST:8786": "local:2", "outputs/my-run": "runs/tonight"}
 """Replacements for words that stand for something of the reader's: a scheduler, a run of another trainer."""
+RUNS = {"traces/grpo": "runs/tonight", "sources/nemo_rl": "logs/exp_001"}
+"""Runs from the data of the tests, and the folders in which the documents have them."""
 NOT_YET = ("--sweep", "has left a trace")
 """An option of a command that needs traces which training with TRL would leave, and its message without them."""
 VERDICTS = ("audit", "diagnose")
@@ -48,7 +50,10 @@ def test_the_documents_show_the_commands() -> None:
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_each_command_of_a_document_runs(path: Path, tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "tests" / "data" / "traces" / "grpo", tmp_path / "runs" / "tonight")
+    for data, folder in RUNS.items():
+        shutil.copytree(ROOT / "tests" / "data" / data, tmp_path / folder)
+    rows = [f"{step},{reward},a text,{step},{reward},a text" for step in (1, 2) for reward in (0, 1)]
+    (tmp_path / "samples.csv").write_text("\n".join(("step,reward,completion,runde,note,sagt", *rows)))
     lines = [line.removeprefix(".venv/bin/") for line in commands(path) if line.startswith(PYTHON)]
     homework = Homework(name="Ada", lesson="kl", title="What?", digest="")
     (tmp_path / "class").mkdir()
