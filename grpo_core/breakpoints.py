@@ -183,7 +183,7 @@ def breakpoint_from_text(text: str) -> Breakpoint:
     parts = re.fullmatch(r"\s*(\w+)\s*(>|<|!=)\s*(\S+)\s*", text)
     if parts is None:
         raise SettingsError(
-            "--stop-when", text, tr("write a condition such as entropy<1.0, max_prob>0.9 or dead_groups!=0")
+            "condition", text, tr("write a condition such as entropy<1.0, max_prob>0.9 or dead_groups!=0")
         )
     series, sign, number = parts.groups()
     try:
