@@ -9058,8 +9058,8 @@
         <translation>打开运行、日志、检查点或模型</translation>
     </message>
     <message>
-        <source>The program recognizes runs of TRL, verl, verifiers and prime-rl, folders of models, and its own runs and sessions. It changes none of them. You can also drop them on the window.</source>
-        <translation>程序能识别 TRL、verl、verifiers 和 prime-rl 的运行、模型的文件夹，以及自己的运行和会话。它不会更改其中任何一个。也可以把它们拖到窗口上。</translation>
+        <source>The program recognizes runs of TRL, verl, verifiers, prime-rl and NeMo-RL, tables of completions, logs of other trainers, folders of models, and its own runs and sessions. It changes none of them. You can also drop them on the window.</source>
+        <translation>程序能识别 TRL、verl、verifiers、prime-rl 和 NeMo-RL 的运行、回答的表格、其他训练框架的日志、模型的文件夹，以及自己的运行和会话。它不会更改其中任何一个。也可以把它们拖到窗口上。</translation>
     </message>
     <message>
         <source>A folder…</source>

@@ -20,8 +20,9 @@ class MyRunPanel(RunsPanel):
         super().__init__(workspace, parent)
         self.column.addWidget(Label(tr("Open a run, a log, a checkpoint or a model"), name="section"))
         said = tr(
-            "The program recognizes runs of TRL, verl, verifiers and prime-rl, folders of models, and its own runs and "
-            "sessions. It changes none of them. You can also drop them on the window."
+            "The program recognizes runs of TRL, verl, verifiers, prime-rl and NeMo-RL, tables of completions, logs of "
+            "other trainers, folders of models, and its own runs and sessions. It changes none of them. You can also "
+            "drop them on the window."
         )
         self.column.addWidget(Label(said, wraps=True))
         self.folder, self.file = push_button(tr("A folder…")), push_button(tr("A file…"))
