@@ -59,7 +59,7 @@ DIAGNOSIS = PanelSpec(
     title=tr("Diagnosis"),
     factory=later("trainers.panels.diagnosis.panel", "DiagnosisPanel"),
     size=(768, 320),
-    help=tr("Faults of a run, with evidence, and whether a recorded loss agrees with the run's settings."),
+    help=tr("Faults of a run, with evidence, and whether recorded losses and advantages agree with its settings."),
     shown=at(Area.CENTRE, LayoutVariant.RECORDED, rank=-1),
 )
 

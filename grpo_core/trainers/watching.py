@@ -180,7 +180,7 @@ class Watch:
         sentences = [sentence for cause in causes for sentence in cause.sentences]
         event = Event(
             name=AUDIT,
-            title=tr("The loss departs from its settings"),
+            title=tr("Recorded numbers depart from the settings"),
             grade=Grade.SERIOUS,
             step=newest,
             began=step.label,

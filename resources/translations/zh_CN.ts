@@ -8544,8 +8544,8 @@
         <translation>诊断</translation>
     </message>
     <message>
-        <source>Faults of a run, with evidence, and whether a recorded loss agrees with the run's settings.</source>
-        <translation>运行的缺陷及其证据，以及记录的损失是否与运行的设置相符。</translation>
+        <source>Faults of a run, with evidence, and whether recorded losses and advantages agree with its settings.</source>
+        <translation>运行的缺陷及其证据，以及记录的损失和优势是否与运行的设置相符。</translation>
     </message>
     <message>
         <source>This step</source>
@@ -8983,6 +8983,14 @@
         <translation>有出入</translation>
     </message>
     <message>
+        <source>Audit: the numbers agree</source>
+        <translation>核查：数值相符</translation>
+    </message>
+    <message>
+        <source>Audit: numbers depart</source>
+        <translation>核查：数值有出入</translation>
+    </message>
+    <message>
         <source>step {began} to {last}</source>
         <translation>第 {began} 到 {last} 步</translation>
     </message>
@@ -8997,14 +9005,6 @@
     <message>
         <source>Described in: {source}</source>
         <translation>出处：{source}</translation>
-    </message>
-    <message>
-        <source>Audit: the loss agrees</source>
-        <translation>核查：损失相符</translation>
-    </message>
-    <message>
-        <source>Audit: the loss departs</source>
-        <translation>核查：损失有出入</translation>
     </message>
     <message>
         <source>Audit: nothing to compare</source>
@@ -16065,8 +16065,8 @@ To choose another one: Run, Python with torch…</source>
         </translation>
     </message>
     <message>
-        <source>The losses follow from the recorded numbers, but the recorded numbers are not what they should be.</source>
-        <translation>损失可以由记录的数推出，但记录的数不是应有的数。</translation>
+        <source>The numbers compared follow from what was recorded, but what was recorded is not what it should be.</source>
+        <translation>比较的数值与记录相符，但记录本身不正确。</translation>
     </message>
     <message>
         <source>Everything agrees to within the file's precision.</source>
@@ -17064,10 +17064,6 @@ To choose another one: Run, Python with torch…</source>
         <translation>{name} 不包含更新。</translation>
     </message>
     <message>
-        <source>recompute a run that another trainer recorded; exit with code 1 if the loss departs</source>
-        <translation>重新计算其他训练框架记录的运行；如果损失有出入，退出码为 1</translation>
-    </message>
-    <message>
         <source>the folder of a recorded run</source>
         <translation>所记录运行的文件夹</translation>
     </message>
@@ -17095,6 +17091,10 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>also write the result to FILE as an HTML page</source>
         <translation>另外把结果写入 FILE，作为 HTML 网页</translation>
+    </message>
+    <message>
+        <source>recompute a run that another trainer recorded; exit with code 1 if a number departs</source>
+        <translation>重新计算其他训练框架记录的运行；如果数值有出入，退出码为 1</translation>
     </message>
     <message>
         <source>convert a run that another trainer recorded to a run file</source>
@@ -19812,8 +19812,8 @@ To choose another one: Run, Python with torch…</source>
         <translation>{what}，{place}：训练框架的是 {theirs:.9g}，而它的设置给出 {ours:.9g}。</translation>
     </message>
     <message>
-        <source>The loss departs from its settings</source>
-        <translation>损失偏离了设置</translation>
+        <source>Recorded numbers depart from the settings</source>
+        <translation>记录的数值与设置有出入</translation>
     </message>
     <message>
         <source>An update takes up to {whole} s here ({device}): {sampling} s of sampling and {learning} s of learning, as measured.</source>

@@ -21,7 +21,7 @@ NAMED, POSSIBLE, SUSPECTED = "named", "possible", "suspected"
 """Grades of a cause.
 
 In order: it explains all numbers up to rounding, and no other equally simple cause does; it is one of several equally
-simple causes that do; the record suggests it although the loss agrees.
+simple causes that do; the record suggests it although the numbers agree.
 """
 SEARCHED, ENOUGH = 8, 4
 """Maximum and minimum number of updates in which causes are searched for.

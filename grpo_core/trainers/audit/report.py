@@ -90,7 +90,7 @@ def _departure(result: Audit) -> Iterator[str]:
             "{many} of {count} update departs.", "{many} of {count} updates depart.", len(result.steps)
         ).format(many=many, count=len(result.steps))
     elif result.compared and any(cause.grade == NAMED for cause in result.causes):
-        yield tr("The losses follow from the recorded numbers, but the recorded numbers are not what they should be.")
+        yield tr("The numbers compared follow from what was recorded, but what was recorded is not what it should be.")
     elif result.compared and result.precision is not None:
         yield tr("Everything agrees to within the file's precision.")
     elif result.compared:

@@ -26,7 +26,7 @@ from grpo_core.trainers.own_run import NO_OTHER_TRAINER, is_own, opened
 from grpo_core.trainers.run_paths import pasted_name
 
 SOUND, FOUND = 0, 1
-"""Exit codes: nothing serious was found, and the loss agrees; or the opposite."""
+"""Exit codes: nothing serious was found, and the recorded numbers agree; or the opposite."""
 PASTED = "-"
 LONGEST = 64 << 20
 """Maximum number of characters of a pasted text."""
@@ -112,7 +112,7 @@ def _write_for_owner(path: Path, text: str) -> None:
 
 def add_audit(add: Callable[..., argparse.ArgumentParser]) -> None:
     parser = add(
-        "audit", tr("recompute a run that another trainer recorded; exit with code 1 if the loss departs"), run_audit
+        "audit", tr("recompute a run that another trainer recorded; exit with code 1 if a number departs"), run_audit
     )
     parser.add_argument("run", type=Path, help=tr("the folder of a recorded run"))
     parser.add_argument("--json", action="store_true", help=tr("print the result as JSON"))

@@ -166,7 +166,7 @@ def test_ctrl_c_ends_it_with_what_was_found() -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         lines = iter(process.stdout.readline, "")
-        assert any("departs" in line for line in lines)
+        assert any("depart from the settings" in line for line in lines)
         process.send_signal(signal.SIGINT)
         assert any("updates were watched" in line for line in lines)
     assert process.returncode == 1

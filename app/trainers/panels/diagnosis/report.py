@@ -42,7 +42,7 @@ NOTHING_YET_OURS = plural(
 ).format(count=len(CHECKS))
 """The same for a run of this program, whose loss has no other source to be compared with."""
 DEPARTS = tr("departs")
-"""The grade of a recorded loss that differs from the one recomputed from its settings."""
+"""The grade of an audit in which a recorded loss or advantage differs from the recomputed one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +109,7 @@ def entries(examined: Result) -> list[Entry]:
 
 
 def problems(examined: Result) -> list[str]:
-    """Return the titles of all faults: the findings except notices, and the audit if the recorded loss differs."""
+    """Return the titles of all faults: the findings except notices, and the audit if a recorded number differs."""
     return [entry.title for entry in entries(examined) if entry.grade not in ("", Grade.NOTICE.word)]
 
 
@@ -129,8 +129,8 @@ def _of_finding(finding: Finding) -> Entry:
 
 def _of_verdict(verdict: Verdict) -> Entry:
     titles = {
-        True: tr("Audit: the loss agrees"),
-        False: tr("Audit: the loss departs"),
+        True: tr("Audit: the numbers agree"),
+        False: tr("Audit: numbers depart"),
         None: tr("Audit: nothing to compare"),
     }
     evidence: tuple[Evidence, ...] = ()

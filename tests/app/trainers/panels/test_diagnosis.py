@@ -5,6 +5,7 @@ places.
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
@@ -120,14 +121,18 @@ def test_evidence_has_the_columns_that_it_fills_and_no_row_is_scrolled(qtbot: Qt
             assert 0 <= width - card.width() < 50
 
 
-@pytest.mark.parametrize(("name", "title"), [("grpo", "agrees"), ("fault_clip", "departs")])
-def test_the_audit_is_one_of_the_rows(qtbot: QtBot, panel: DiagnosisPanel, name: str, title: str) -> None:
-    examined(qtbot, panel, DATA / name)
+@pytest.mark.parametrize(
+    ("path", "agrees"),
+    [(DATA / "grpo", True), (SOURCES / "nemo_rl", True), (DATA / "fault_clip", False)],
+    ids=["agrees", "without a loss", "departs"],
+)
+def test_the_audit_is_one_of_the_rows(qtbot: QtBot, panel: DiagnosisPanel, path: Path, agrees: bool) -> None:
+    examined(qtbot, panel, path)
     row = next(entry for entry in rows(panel) if entry.title.startswith("Audit"))
-    assert title in row.title
-    assert bool(row.evidence) == (title == "departs")
+    assert row.title == ("Audit: the numbers agree" if agrees else "Audit: numbers depart")
+    assert bool(row.evidence) == (not agrees)
     card = next(card for card in panel.cards if card.entry == row)
-    if title == "agrees":
+    if agrees:
         assert card.sides is None
         return
     assert card.sides is not None and row.put_right is not None
