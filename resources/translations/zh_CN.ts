@@ -17283,8 +17283,8 @@ To choose another one: Run, Python with torch…</source>
         <translation>策略移动</translation>
     </message>
     <message>
-        <source>Several passes per batch, or prompts that return in later updates, would show it.</source>
-        <translation>每批几遍，或在后来的更新中再次出现的提示词，能显示它。</translation>
+        <source>A trace with several passes per batch, or with prompts that return later, would show it.</source>
+        <translation>每批有几遍的记录，或提示词后来再次出现的记录，能显示它。</translation>
     </message>
     <message>
         <source>The sampler gets the new policy</source>

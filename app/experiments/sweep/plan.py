@@ -17,13 +17,8 @@ from grpo_core.errors import SettingsError
 from grpo_core.experiments import language_ensemble
 from grpo_core.experiments.ensemble import SIDE_BY_SIDE
 from grpo_core.experiments.sweep import BETAS, ESTIMATORS
+from grpo_core.parsing import is_number
 from grpo_core.text import plural, tr
-
-
-def is_number(value: object) -> bool:
-    """Return whether ``value`` is a number and not a switch."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
 
 GAP = 4.0
 """Gap in pixels between two labels."""

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from PySide6.QtCore import Qt
 
-from app.experiments.sweep.plan import Swept, grid_of, is_number
+from app.experiments.sweep.plan import Swept, grid_of
 from app.plotting.line_data import NOTHING, Line, PointSet, Tag
 from app.plotting.numbers import shown
 from app.plotting.pyramid import Pyramid
 from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
 from grpo_core.config import Settings
+from grpo_core.parsing import is_number
 from grpo_core.text import plural, tr
 
 MOST = 1000

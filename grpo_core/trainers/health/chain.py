@@ -70,7 +70,7 @@ CHAIN: Mapping[str, Row] = {
     ),
     "moved": Row(
         title=tr("The policy moves"), measure="policy_unmoved", breaks=("rate_zero", "policy_unmoved"),
-        shown_by=tr("Several passes per batch, or prompts that return in later updates, would show it."),
+        shown_by=tr("A trace with several passes per batch, or with prompts that return later, would show it."),
     ),
     "sampler": Row(
         title=tr("The sampler gets the new policy"), measure="sampler_differs",
@@ -88,12 +88,14 @@ def chain(
     missing: Mapping[str, str],
     rewards: Sequence[tuple[float, float | None]],
 ) -> tuple[Link, ...]:
-    """Return the links of the chain, in order.
+    """Return the links of the chain, in order. A reason that several links share is said at the first.
 
     Args:
         missing: why a check could not measure anything.
         rewards: the mean reward of each update that has one and, if known, its share of what the task pays.
     """
+
+    said: list[str] = []
 
     def shown(name: str, row: Row) -> Link:
         link = partial(Link, name=name, title=row.title)
@@ -116,7 +118,8 @@ def chain(
             return link(state=State.HOLDS, why=why)
         if why == CHECKS[row.measure].absent:
             return link(state=State.NOT_SHOWN, why=why)
-        return link(state=State.HIDDEN, why=" ".join(filter(None, (why, row.shown_by))))
+        said.append("" if why in said else why)
+        return link(state=State.HIDDEN, why=" ".join(filter(None, (said[-1], row.shown_by))))
 
     return (*(shown(name, row) for name, row in CHAIN.items()), _reward(rewards))
 

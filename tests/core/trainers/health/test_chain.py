@@ -141,6 +141,7 @@ def test_every_link_is_measured_in_a_real_run_or_says_what_would_show_it() -> No
     unseen = {one.name: one.line for one in texts.chain if one.state is State.HIDDEN}
     assert set(unseen) == {"advantages", "factors", "push", "gradient", "moved"}
     assert all("would show it" in line for line in unseen.values())
+    assert "texts alone" in unseen["factors"] and "texts alone" not in unseen["push"] + unseen["moved"], "said once"
 
 
 def test_the_chain_stands_first_wherever_a_diagnosis_is_shown() -> None:
