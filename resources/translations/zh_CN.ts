@@ -16717,8 +16717,8 @@ To choose another one: Run, Python with torch…</source>
         <translation>没有任何 token 被裁剪：一个回答的比率是各 token 的几何平均，与 1 最多相差 {away:.3g}，而裁剪范围是向下 {low:g}、向上 {high:g}。</translation>
     </message>
     <message numerus="yes">
-        <source>In {count} update tokens of {limit:g} nats or more carry a tenth or more of the KL (estimate k3); at step {label} {few:,} of {all:,} tokens carry {share:.0%} of it. k3 grows with exp(log π_ref − log π).</source>
-        <comment>In {count} updates tokens of {limit:g} nats or more carry a tenth or more of the KL (estimate k3); at step {label} {few:,} of {all:,} tokens carry {share:.0%} of it. k3 grows with exp(log π_ref − log π).</comment>
+        <source>In {count} update tokens of {limit:g} nats or more carry a tenth or more of the KL (estimate k3); at step {label}, {share:.0%} of it lies in {few:,} of {all:,} tokens. k3 grows with exp(log π_ref − log π).</source>
+        <comment>In {count} updates tokens of {limit:g} nats or more carry a tenth or more of the KL (estimate k3); at step {label}, {share:.0%} of it lies in {few:,} of {all:,} tokens. k3 grows with exp(log π_ref − log π).</comment>
         <translation>
             <numerusform>在 {count} 次更新中，KL 估计（k3）不低于 {limit:g} nat 的 token 占 KL 的十分之一或更多；在第 {label} 步，{all:,} 个 token 中的 {few:,} 个占 {share:.0%}。k3 随 exp(log π_ref − log π) 增长。</numerusform>
         </translation>

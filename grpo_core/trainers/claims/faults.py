@@ -313,9 +313,9 @@ FAULTS: dict[str, Kind[Run]] = {
     "far_tokens": Kind(
         text=lambda v: plural(
             "In {count} update tokens of {limit:g} nats or more carry a tenth or more of the KL (estimate k3); at "
-            "step {label} {few:,} of {all:,} tokens carry {share:.0%} of it. k3 grows with exp(log π_ref − log π).",
+            "step {label}, {share:.0%} of it lies in {few:,} of {all:,} tokens. k3 grows with exp(log π_ref − log π).",
             "In {count} updates tokens of {limit:g} nats or more carry a tenth or more of the KL (estimate k3); at "
-            "step {label} {few:,} of {all:,} tokens carry {share:.0%} of it. k3 grows with exp(log π_ref − log π).",
+            "step {label}, {share:.0%} of it lies in {few:,} of {all:,} tokens. k3 grows with exp(log π_ref − log π).",
             v.count,
         ),
         holds=_few_carry,
