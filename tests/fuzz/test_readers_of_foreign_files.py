@@ -19,8 +19,8 @@ from grpo_core.errors import GrpoError
 from grpo_core.foreign.answers import READ
 from grpo_core.trainers.conversion import convert
 from grpo_core.trainers.hf.folder import ignored_sentence, look, vocabulary
-from grpo_core.trainers.importers import IMPORTERS, open_source
-from tests.core.trainers.sources import AGENT, source_path
+from grpo_core.trainers.importers import IMPORTERS, importer_for, open_source
+from tests.core.trainers.sources import AGENT, LOG, source_path
 from tests.core.trainers.sources import SOURCES as SOUND
 from tests.core.trainers.trace_files import DATA, copied
 from tests.fuzz.damage import damaged, odd_json
@@ -42,6 +42,9 @@ def converted() -> bytes:
         return Path(folder, "run.grpo").read_bytes()
 
 
+LOGS = {f"log: {path.name}": path for path in sorted(LOG.parent.iterdir())}
+
+
 @contextmanager
 def whole(name: str) -> Iterator[Path]:
     """Yield an intact source of a format, to be damaged."""
@@ -52,7 +55,7 @@ def whole(name: str) -> Iterator[Path]:
             Path(folder, "run.grpo").write_bytes(converted())
             yield Path(folder, "run.grpo")
         else:
-            path = source_path(name, Path(folder))
+            path = LOGS.get(name) or source_path(name, Path(folder))
             copy = Path(folder, "copy", path.name)
             copy.parent.mkdir()
             yield Path(shutil.copytree(path, copy) if path.is_dir() else shutil.copyfile(path, copy))
@@ -85,11 +88,15 @@ def test_an_agents_episode_of_odd_values_is_read_or_refused(data: DataObject) ->
         read(path)
 
 
-@pytest.mark.parametrize("name", IMPORTERS)
+def test_every_importer_is_fuzzed() -> None:
+    assert set(IMPORTERS) == {"trace", "converted", *SOUND, "log"}
+    assert {name: importer_for(path) for name, path in LOGS.items()} == dict.fromkeys(LOGS, "log")
+
+
+@pytest.mark.parametrize("name", ["trace", "converted", *SOUND, *LOGS])
 @given(data=st.data())
 @bounded
 def test_an_importer_reads_or_says_a_told(name: str, data: DataObject) -> None:
-    assert set(IMPORTERS) == {"trace", "converted", *SOUND}
     with whole(name) as path:
         files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
         file = data.draw(st.sampled_from(files))
