@@ -156,6 +156,7 @@ class Line:
             return result
         end = time.monotonic() + patience
         if self._late or not self._lock.acquire(timeout=patience):
+            self._late = True
             raise self._too_late()
         try:
             return self._asked(what, arguments, opening, end)

@@ -42,7 +42,8 @@ def converted() -> bytes:
         return Path(folder, "run.grpo").read_bytes()
 
 
-LOGS = {f"log: {path.name}": path for path in sorted(LOG.parent.iterdir())}
+LOGS = {f"log: {path.name}": path for path in sorted(LOG.parent.iterdir()) if path.suffix != ".parquet"}
+"""Logs by format. Some damaged Parquet files make pyarrow end the process, which is why a process reads them."""
 
 
 @contextmanager

@@ -162,20 +162,28 @@ def test_a_source_that_became_another_while_nobody_looked_is_refused(readers: Re
         source.step(1)
 
 
-def test_the_windows_thread_waits_three_seconds_at_most(in_sight: Readers) -> None:
-    source = in_sight.open(DATA / "grpo")
-    (process,) = (one for held in in_sight.lines for one in held.processes)
+@pytest.mark.parametrize("busy", [False, True], ids=["idle", "busy"])
+def test_the_windows_thread_waits_three_seconds_at_most(in_sight: Readers, busy: bool) -> None:
+    source, found = in_sight.open(DATA / "grpo"), list[int]()
+    (line,) = in_sight.lines
+    (process,) = line.processes
     assert process.pid is not None
     os.kill(process.pid, signal.SIGSTOP)
+    thread = threading.Thread(target=lambda: found.append(source.step(1).label))
+    if busy:  # another thread is served first
+        thread.start()
+        while not line._lock.locked():
+            os.sched_yield()
     begun = time.monotonic()
     with pytest.raises(LateError, match="grpo takes longer to read than the window can wait"):
         source.step(1)
     with pytest.raises(LateError):
         source.step(2)  # at once: several panels ask for one update
     assert time.monotonic() - begun < 2 * IN_SIGHT
-    found: list[object] = []
-    thread = threading.Thread(target=lambda: found.append(source.step(1).label))
-    thread.start()
+    if busy:
+        os.kill(process.pid, signal.SIGCONT)
+    else:
+        thread.start()  # with a new process
     thread.join(60)
     assert found == [2] and source.step(2).label == 4
 

@@ -103,7 +103,7 @@ class Batch:
 
 def filled(columns: Sequence[Column], cells: Sequence[Sequence[object]]) -> set[str]:
     """Return the keys of the columns that have values in any of the rows ``cells``."""
-    return {columns[n].key for row in cells for n, cell in enumerate(row) if cell not in (None, "")}
+    return {column.key for n, column in enumerate(columns) if any(row[n] not in (None, "") for row in cells)}
 
 
 def batch_of(view: View) -> Batch | None:
