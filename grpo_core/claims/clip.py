@@ -21,6 +21,8 @@ allows for rounding the distance to three digits.
 """
 NEXT_TO_ONE = 1e-12
 """Distance from 1 below which a ratio counts as 1."""
+ULPS = 1e-15
+"""Rounding error of a ratio and a bound next to 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +52,7 @@ class WouldAct(Claim[Step]):
         if bound is None:
             return not acts(data, self.passed, **{end: 1.0 + NEXT_TO_ONE * (1 if end == "high" else -1)})
         away = abs(bound - 1) or JUST
-        inside = bound - JUST * away if end == "high" else bound + JUST * away
+        inside = bound - JUST * away - ULPS if end == "high" else bound + JUST * away + ULPS
         outside = bound + FARTHER * away if end == "high" else bound - FARTHER * away
         return acts(data, self.passed, **{end: inside}) and not acts(data, self.passed, **{end: outside})
 

@@ -76,7 +76,7 @@ def test_every_claim_of_a_card_is_borne_out_and_every_other_one_refused(count: i
     assert_enough(seen, ON_CARDS, count, refused)
 
 
-@pytest.mark.parametrize("away", [0.0, 2.3e-16, -2.3e-16, 9e-13, 2e-12, 1e-9])
+@pytest.mark.parametrize("away", [0.0, 2.3e-16, -2.3e-16, 9e-13, 2e-12, 1e-9, -1e-12, -1.0299e-12, -1.1799e-12])
 def test_a_cap_next_to_the_largest_weight_is_borne_out_however_near_to_1_that_is(away: float) -> None:
     settings = Settings().replace({"objective.surrogate": "cispo", "objective.clip_high": 5.0})
     step = random_step(1, settings=settings, passes=2, prompts=1, group_size=2, tokens=1)
