@@ -19,10 +19,8 @@ JUST, FARTHER = 1e-6, 0.015
 A range that is narrower than the bound by ``JUST`` must clip a ratio, and one wider by ``FARTHER`` must not. The latter
 allows for rounding the distance to three digits.
 """
-NEXT_TO_ONE = 1e-12
-"""Distance from 1 below which a ratio counts as 1."""
-ULPS = 1e-15
-"""Rounding error of a ratio and a bound next to 1."""
+NEXT_TO_ONE, ULPS = 1e-12, 1e-15
+"""Distance from 1 below which a ratio counts as 1, and the rounding error of numbers next to 1."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -216,6 +216,18 @@ def test_what_acts_through_whole_distributions_is_0_to_a_claim_and_to_its_check(
     assert [Same.of(kind).check(data) for kind in ("no_push", "no_own_push")].count(True) == 1 and claim.check(data)
 
 
+@pytest.mark.parametrize("away", 10.0 ** np.arange(-13, -5.9, 0.25))
+def test_a_difference_next_to_rounding_is_not_called_one(away: float) -> None:
+    step = trained(Settings().replace({"objective.beta": 0.1, "objective.kl": "exact", "learner.mu": 1}), 1)
+    assert step.ref_dist_logp is not None
+    step = dataclasses.replace(step, ref_dist_logp=step.ref_dist_logp + away * np.sin(np.arange(10)))
+    w = what_if(step, step.settings.replace({"objective.beta": 0.2}))
+    data = Pair(ran=w.ran.step, other=w.other.step, passes=(0, 0))
+    said = {kind_of(claim): claim.check(data) for claim in claimed(w, 0) if kind_of(claim) in PUSHES}
+    assert all(said.values()) and {*said} <= {"same_push", "same_own_push"}
+    assert said or 1e-11 < away < 1e-7
+
+
 OPPOSITES = {
     "no_advantage_in_either": "no_advantage_given",
     "same_formula": "same_signs",
