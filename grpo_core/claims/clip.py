@@ -19,8 +19,8 @@ JUST, FARTHER = 1e-6, 0.015
 A range that is narrower than the bound by ``JUST`` must clip a ratio, and one wider by ``FARTHER`` must not. The latter
 allows for rounding the distance to three digits.
 """
-NEXT_TO_ONE, ULPS = 1e-12, 1e-15
-"""Distance from 1 below which a ratio counts as 1, and the rounding error of numbers next to 1."""
+NEXT_TO_ONE, ULPS = 1e-12, 4
+"""Distance from 1 below which a ratio counts as 1, and how far rounding moves numbers next to 1, in their precision."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,8 @@ class WouldAct(Claim[Step]):
         if bound is None:
             return not acts(data, self.passed, **{end: 1.0 + NEXT_TO_ONE * (1 if end == "high" else -1)})
         away = abs(bound - 1) or JUST
-        inside = bound - JUST * away - ULPS if end == "high" else bound + JUST * away + ULPS
+        just = JUST * away + ULPS * float(np.finfo(data.logp.dtype).eps)
+        inside = bound - just if end == "high" else bound + just
         outside = bound + FARTHER * away if end == "high" else bound - FARTHER * away
         return acts(data, self.passed, **{end: inside}) and not acts(data, self.passed, **{end: outside})
 

@@ -76,12 +76,13 @@ def test_every_claim_of_a_card_is_borne_out_and_every_other_one_refused(count: i
     assert_enough(seen, ON_CARDS, count, refused)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("away", [0.0, 2.3e-16, -2.3e-16, 9e-13, 2e-12, 1e-9, -1e-12, -1.0299e-12, -1.1799e-12])
-def test_a_cap_next_to_the_largest_weight_is_borne_out_however_near_to_1_that_is(away: float) -> None:
+def test_a_cap_next_to_the_largest_weight_is_borne_out_however_near_to_1_that_is(away: float, dtype: type) -> None:
     settings = Settings().replace({"objective.surrogate": "cispo", "objective.clip_high": 5.0})
     step = random_step(1, settings=settings, passes=2, prompts=1, group_size=2, tokens=1)
-    old = np.full(step.old_logp.shape, -1e-3)
-    step = dataclasses.replace(step, old_logp=old, logp=np.broadcast_to(old + away, step.logp.shape).copy())
+    old: np.ndarray = np.full(step.old_logp.shape, -1e-3, dtype)
+    step = dataclasses.replace(step, old_logp=old, logp=np.broadcast_to(old + dtype(away), step.logp.shape).copy())
     claim = bound_that_would_act(Numbers(step), 1)
     assert claim.check(step), (claim, np.exp(step.logp[1] - step.old_logp))
 
