@@ -31,7 +31,7 @@ SILENCE = 60.0
 """Seconds without a message after which a reading process is considered hung."""
 MOST_FOLDERS = 200
 """Maximum number of sources for which the cache contains data."""
-IN_SIGHT = 3.0
+IN_SIGHT = 2.0
 """Seconds that the window's main thread waits for a reply."""
 
 

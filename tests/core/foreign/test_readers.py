@@ -163,7 +163,7 @@ def test_a_source_that_became_another_while_nobody_looked_is_refused(readers: Re
 
 
 @pytest.mark.parametrize("busy", [False, True], ids=["idle", "busy"])
-def test_the_windows_thread_waits_three_seconds_at_most(in_sight: Readers, busy: bool) -> None:
+def test_the_windows_thread_waits_two_seconds_at_most(in_sight: Readers, busy: bool) -> None:
     source, found = in_sight.open(DATA / "grpo"), list[int | None]()
     (line,) = in_sight.lines
     (process,) = line.processes
