@@ -171,9 +171,10 @@ def test_the_windows_thread_waits_two_seconds_at_most(in_sight: Readers, busy: b
     os.kill(process.pid, signal.SIGSTOP)
     thread = threading.Thread(target=lambda: found.append(source.step(1).label))
     if busy:  # another thread is served first
+        served = threading.Event()
+        line.poll = served.set
         thread.start()
-        while not line._lock.locked():
-            os.sched_yield()
+        assert served.wait(60)
     begun = time.monotonic()
     with pytest.raises(LateError, match="grpo takes longer to read than the window can wait"):
         source.step(1)
