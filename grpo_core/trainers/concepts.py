@@ -1,4 +1,4 @@
-"""The table of names under which trainers log a quantity: TRL, verl, prime-rl, NeMo-RL, slime, and people's own code.
+"""The table of names under which trainers log a quantity: TRL, verl, prime-rl, NeMo-RL, slime, ROLL, and others.
 
 A name is compared in lower case, without a leading ``train/``, without “mean” and “avg”, and with every other character
 than letters and digits as ``_``. So ``train/completions/mean_length`` and ``completion_length`` are names of one form.
@@ -61,7 +61,7 @@ CONCEPTS: Mapping[str, Concept] = {
         title=tr("share of clipped tokens"), series="clip_fraction",
         names="clip_ratio_region clip_ratio actor_pg_clipfrac pg_clipfrac clip_frac clipfrac clip_fraction clip_rate "
         "policy_clipfrac policy_clip_ratio policy_clip_frac ppo_clip_ratio ratio_clipped_frac clipped_frac "
-        "clipped_fraction frac_clipped",
+        "clipped_fraction frac_clipped actor_ppo_ratio_clipfrac",
     ),
     "clipped_low": Concept(title=tr("share of tokens clipped below"), names="clip_ratio_low clip_frac_low"),
     "clipped_high": Concept(title=tr("share of tokens clipped above"), names="clip_ratio_high clip_frac_high"),
@@ -69,11 +69,12 @@ CONCEPTS: Mapping[str, Concept] = {
         title=tr("mean length of the completions"), series="length",
         names="completions_length completion_length response_length rollout_response_len gen_tokens_per_sample length "
         "seq_len_all decode_len_all gen_len generation_length completion_len completion_tokens response_len "
-        "response_tokens seq_length",
+        "response_tokens seq_length tokens_response_length",
     ),
     "length_max": Concept(
         title=tr("length of the longest completion"),
-        names="completions_max_length response_length_max max_completion_length completion_length_max",
+        names="completions_max_length response_length_max max_completion_length completion_length_max "
+        "tokens_response_length_max",
     ),
     "truncated": Concept(
         title=tr("share of completions that are cut off"), series="truncated",
@@ -85,7 +86,7 @@ CONCEPTS: Mapping[str, Concept] = {
     "grad_norm": Concept(
         title=tr("norm of the gradient"), of_rl=False,
         names="grad_norm actor_grad_norm optim_grad_norm gradient_norm policy_grad_norm global_grad_norm "
-        "total_grad_norm",
+        "total_grad_norm actor_train_grad_norm",
     ),
     "learning_rate": Concept(
         title=tr("learning rate"), of_rl=False, names="learning_rate lr actor_lr optim_lr policy_lr lr_0 lr_actor",
@@ -107,7 +108,7 @@ CONCEPTS: Mapping[str, Concept] = {
 STEPS = (
     "global_step", "training_global_step", "trainer_global_step", "step", "steps", "training_step", "train_step",
     "iteration", "iter", "update", "updates", "optimizer_step", "rollout_id", "rollout_step", "_step", "batch",
-    "global_step_max_steps",
+    "global_step_max_steps", "system_step",
 )  # fmt: skip # table
 """Names of the column that counts the trainer's steps, best first, in their compared form."""
 _PLACE = {name: (concept, place) for concept, row in CONCEPTS.items() for place, name in enumerate(row.names.split())}

@@ -8,7 +8,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice, repeat
 from pathlib import Path
@@ -32,6 +34,8 @@ SAMPLE = 20
 """Number of rows from which the columns of a file are recognised."""
 
 Record = dict[str, Any]
+_BEFORE = re.compile(r"[\s\ufeff]*[\[,]\s*")
+"""What stands before a value of a list in JSON."""
 LONGEST_LINE = 64 << 20
 """Maximum size of one line in bytes."""
 NOTED = 10
@@ -200,7 +204,7 @@ def table_rows(path: Path, notes: list[str], rows_in: Callable[[Any], list[Recor
         for value in complete_lines(path, notes, note_torn=True):
             yield from rows_in(value)
     elif suffix == ".json":
-        yield from rows_in(json_value(path))
+        yield from rows_in(json_value(path, notes))
     elif suffix in TABLES:
         yield from _of_csv(path, TABLES[suffix])
     elif suffix == ".parquet":
@@ -209,8 +213,9 @@ def table_rows(path: Path, notes: list[str], rows_in: Callable[[Any], list[Recor
         raise RunFileError(tr("{name} is not a table of rows.").format(name=path.name))
 
 
-def json_value(path: Path) -> Any:
-    """Return the value in a JSON file, which is parsed as a whole.
+def json_value(path: Path, notes: list[str]) -> Any:
+    """Return the value in a JSON file, which is parsed as a whole. If a list is cut off, as by a program that failed
+    while writing it, return what is complete, and note this.
 
     Raises:
         RunFileError: it is not JSON, or too large.
@@ -223,12 +228,31 @@ def json_value(path: Path) -> Any:
                 name=path.name, most=LARGEST
             )
         )
+    text = content.decode(json.detect_encoding(content), "replace")
     try:
-        return from_json(content.decode(json.detect_encoding(content), "replace"))
+        return from_json(text)
     except ParseError as error:
-        raise RunFileError(
-            tr("{name} is not JSON: {error}.").format(name=path.name, error=shortened(str(error)))
-        ) from None
+        why, found = shortened(str(error)), _complete(text)
+    if not found:
+        raise RunFileError(tr("{name} is not JSON: {error}.").format(name=path.name, error=why))
+    notes.append(
+        plural(
+            "{name} is damaged or cut off ({error}): only the {count:,} row before that is read.",
+            "{name} is damaged or cut off ({error}): only the {count:,} rows before that are read.",
+            len(found),
+        ).format(name=path.name, error=why, count=len(found))
+    )
+    return found
+
+
+def _complete(text: str) -> list[Any]:
+    """Return the values at the beginning of a list in JSON, up to the first that is incomplete."""
+    found, at, decoder = list[Any](), 0, json.JSONDecoder()
+    with suppress(ValueError, RecursionError):
+        while (before := _BEFORE.match(text, at)) is not None:
+            value, at = decoder.raw_decode(text, before.end())
+            found.append(value)
+    return found
 
 
 def _of_csv(path: Path, delimiter: str) -> Iterator[Record]:

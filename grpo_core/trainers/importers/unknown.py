@@ -156,7 +156,7 @@ def _of_columns(file: Path) -> str:
 def _names_in(file: Path) -> list[str]:
     """Return the names in a file with a single JSON object. Empty for any other file."""
     with suppress(OSError, RunFileError):
-        value = json_value(file)
+        value = json_value(file, [])
         return list(map(str, value)) if isinstance(value, dict) else []
     return []
 
