@@ -84,10 +84,12 @@ class Report:
     Attributes:
         step: the trainer's number for the step.
         numbers: name, as logged by the trainer -> value.
+        steps: number of optimizer steps over which they are means, except for the gradient norm; None if unknown.
     """
 
     step: int
     numbers: Mapping[str, float] = field(default_factory=dict)
+    steps: int | None = None
 
 
 class Source:

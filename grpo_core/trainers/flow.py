@@ -20,6 +20,25 @@ MOST_PREFIXES = 32
 """Maximum number of prefixes that are kept of an update."""
 
 
+def most_idle(logged: Callable[[str], float | None], steps: int | None) -> float | None:
+    """Return at most how probable it is that an optimizer step had only groups with equal rewards.
+
+    The step is one of those over which a trainer's report has its means: their mean share of such groups is the bound,
+    by Markov's inequality.
+
+    Args:
+        logged: function that returns the logged number of a concept.
+        steps: number of optimizer steps in the report; None if unknown.
+
+    Returns:
+        From 0 to 1; 1 if nothing is known. None if the report says that no rewards differ.
+    """
+    share, spread = logged("dead_groups"), logged("reward_std")
+    if (share or 0) >= 1 or (spread is not None and not spread > ZERO):
+        return None
+    return float(spread is None or steps != 1) if share is None else max(share, 0.0)
+
+
 def prefixes(step: Step, prompts: Sequence[str | None]) -> dict[int, tuple[float, float]]:
     """Return the log-probability of the first counted token of completions before the first pass, and the sampler's.
 

@@ -30,7 +30,8 @@ def raw_arrays(update: Update) -> Seen:
     none = Completions(prompts=(), completions=(), group=np.zeros(0, int), rewards=np.zeros(0))
     table, step = update.table or none, update.step
     reported = tuple(pair for report in update.reports for pair in report.numbers.items())
-    log = Seen(**vars(none), label=update.label, settings=update.settings, reported=reported)
+    steps = update.reports[0].steps if update.reports else None
+    log = Seen(**vars(none), label=update.label, settings=update.settings, reported=reported, report_steps=steps)
     entropy, length, cut = _mean_entropy(table, step), log.logged("length"), log.logged("truncated")
     return dataclasses.replace(
         log,

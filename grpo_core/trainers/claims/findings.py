@@ -37,6 +37,7 @@ class Seen(Completions):
             if not recorded.
         answered: (B,) boolean, whether a message from a tool or a user follows the model's; None if not recorded.
         reported: the trainer's metrics: name -> numbers.
+        report_steps: number of optimizer steps over which the trainer reports means; None if unknown.
     """
 
     label: int
@@ -49,6 +50,7 @@ class Seen(Completions):
     turns: np.ndarray | None = None
     answered: np.ndarray | None = None
     reported: tuple[tuple[str, float], ...] = ()
+    report_steps: int | None = None
 
     def logged(self, concept: str) -> float | None:
         """Return the mean of the trainer's numbers for a quantity of :data:`.CONCEPTS`. None if it logged none."""

@@ -25,6 +25,7 @@ from grpo_core.trainers.flow import (
     commonest_end,
     factors,
     from_reference,
+    most_idle,
     other_weights,
     own_ends,
     prefixes,
@@ -40,12 +41,16 @@ def _with_signal(data: Run) -> Iterator[tuple[Seen, Step]]:
             yield update, update.step
 
 
-def counted(text: str | Callable[[Any], str], marks: Callable[[Run], Sequence[bool]]) -> Kind[Run]:
+def counted(
+    text: str | Callable[[Any], str],
+    marks: Callable[[Run], Sequence[bool]],
+    also: Callable[[Run, Any], bool] = lambda data, v: True,
+) -> Kind[Run]:
     """Return the kind of claims that from update ``v.since`` on, ``v.count`` of ``v.all`` ``marks`` are True."""
 
     def holds(data: Run, v: Any) -> bool:
         found = marks(later(data, v.since))
-        return (sum(found), len(found)) == (v.count, v.all) and v.count > 0
+        return (sum(found), len(found)) == (v.count, v.all) and v.count > 0 and also(data, v)
 
     return Kind(text=text, holds=holds)
 
@@ -79,8 +84,10 @@ def _norms(update: Seen) -> list[float]:
 
 def _has_cause(update: Seen, premise: str) -> bool:
     given = update.advantage
-    if premise == "spread":
-        return update.step is None and not len(update.rewards) and (update.logged("reward_std") or 0.0) > ZERO
+    if premise in ("spread", "share"):
+        idle, shared = most_idle(update.logged, update.report_steps), update.logged("dead_groups") is not None
+        known = idle is not None and idle < 1 and shared == (premise == "share")
+        return update.step is None and not len(update.rewards) and known
     if premise == "advantage":
         return update.step is None and given is not None and bool(np.nan_to_num(given).any())
     return update.step is not None and bool(signals(update.step).any()) and total_push(update.step) > 0
@@ -89,6 +96,11 @@ def _has_cause(update: Seen, premise: str) -> bool:
 def _gradient_is_none(premise: str, data: Run) -> list[bool]:
     those = [norms for update in data if (norms := _norms(update)) and _has_cause(update, premise)]
     return [max(norms) <= ZERO for norms in those]
+
+
+def _is_more_than_idle(data: Run, v: Any) -> bool:
+    those = [u for u in later(data, v.since) if _norms(u) and _has_cause(u, "share")]
+    return agrees(v.expected, sum(most_idle(u.logged, u.report_steps) or 0.0 for u in those)) and v.count > v.expected
 
 
 def _courses(data: Run) -> list[dict[int, tuple[float, float]]]:
@@ -206,9 +218,17 @@ LINKS: dict[str, Kind[Run]] = {
         ),
         partial(_gradient_is_none, "spread"),
     ),
+    "gradient_zero:share": counted(
+        tr(
+            "In {count:,} of {all:,} logged steps, the trainer reports a gradient norm of 0. By the shares of groups "
+            "with equal rewards that it logs, at most about {expected:.0f} of them should have no other groups."
+        ),
+        partial(_gradient_is_none, "share"),
+        _is_more_than_idle,
+    ),
     "rate_zero": counted(
         tr("In {count:,} of {all:,} updates, the learning rate that the trainer logs is 0."),
-        lambda data: [rate <= ZERO for u in data if (rate := u.logged("learning_rate")) is not None],
+        lambda data: [rate <= 0 for u in data if (rate := u.logged("learning_rate")) is not None],
     ),
     "still": Kind(
         text=tr(

@@ -110,9 +110,11 @@ def chain(
             why = tr("They are solved.") if dead.check == "dead_groups_right" else ""
             return link(state=State.NOT_SHOWN, what=dead.what, why=why)
         known_by = (name for name in (row.measure, row.logged) if name)
-        figure = next(filter(None, (CHECKS[one].measured(measures[one]) for one in known_by)), None)
-        if figure is not None:
-            return link(state=State.HOLDS, what=(figure,))
+        for one in known_by:
+            if (figure := CHECKS[one].measured(measures[one])) is not None:
+                bad = CHECKS[one].bad or (lambda measure, first: False)
+                good = not all(bad(m, measures[one][0]) for m in measures[one])
+                return link(state=State.HOLDS if good else State.NOT_SHOWN, what=(figure,))
         why = missing.get(row.measure, "")
         if why == SAME_PROGRAM:
             return link(state=State.HOLDS, why=why)

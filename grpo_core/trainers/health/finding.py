@@ -161,7 +161,7 @@ class Link:
                 else tr("breaks from step {began} to {last}").format(began=self.began, last=self.last)
             )
         facts = {"title": self.title, "state": state, "said": told(self.what)}
-        if self.state is State.HOLDS and self.what and isinstance(self.what[0], Measured):
+        if self.what and isinstance(self.what[0], Measured):
             return tr("{title}: {state} ({said}).").format(**facts)
         line = tr("{title}: {state}. {said}").format(**facts)
         return " ".join(filter(None, (line.strip(), self.why)))

@@ -32,6 +32,7 @@ LIMITS: dict[str, Limit] = {
     "other_weights": Limit(0.05, SERIOUS, "far above what rounding near a limit can change"),
     "elsewhere": Limit(0.01, WARNING, "far above the noise of single precision; by definition 0"),
     "gradient_zero": Limit(1e-9, SERIOUS, "far below what single precision can represent of a push"),
+    "no_rate": Limit(0.0, SERIOUS, "by definition: at the end of a schedule it is below any other limit"),
     "noise_single": Limit(1e-5, None, "nats; one prefix scored in batches of other padding: 2e-6"),
     "noise_half": Limit(3e-2, None, "nats; bfloat16 has eight bits: 1e-2 at log-probabilities of 2"),
     "still_updates": Limit(6, None, ENOUGH),

@@ -21,11 +21,12 @@ from grpo_core.trainers.flow import (
     changes,
     factors,
     from_reference,
+    most_idle,
     other_weights,
     weights_by_settings,
     within,
 )
-from grpo_core.trainers.health.check import Measure, Verdict, against, lasting, mean, worst
+from grpo_core.trainers.health.check import Bad, Measure, Verdict, against, lasting, mean, worst
 from grpo_core.trainers.health.grade import Grade
 from grpo_core.trainers.health.groups import counted, dead_groups, scored
 from grpo_core.trainers.health.limits import grade, limit
@@ -34,7 +35,11 @@ from grpo_core.trainers.health.policy_checks import NO_LOSS
 from grpo_core.trainers.health.rewards import advantages
 from grpo_core.trainers.health.update import Update
 
+NOT_OF_THIS_STEP = tr(
+    "The gradient norm is that of one step, and whether the rewards of that step differ within groups is not logged."
+)
 is_zero = against("gradient_zero", operator.le)
+is_none = against("no_rate", operator.le)
 is_gone = against("weight_left", operator.lt)
 is_otherwise = against("other_weights", operator.gt)
 
@@ -73,12 +78,12 @@ def given(update: Update) -> Measure | None:
     return Measure.of(update, size, update.evidence(tr("mean size of the advantages: {mean:.3g}").format(mean=size)))
 
 
-def judge_zero(kind: str, measures: Sequence[Measure], settings: Settings) -> Verdict | None:
+def judge_zero(kind: str, measures: Sequence[Measure], settings: Settings, bad: Bad = is_zero) -> Verdict | None:
     """Check for updates whose measure is 0. ``kind`` is the claim about them."""
-    since = lasting(measures, is_zero)
+    since = lasting(measures, bad)
     if not since:
         return None
-    count = sum(is_zero(m, m) for m in since)
+    count = sum(bad(m, m) for m in since)
     what = Fault.of(kind, since=since[0].label, count=count, all=len(since))
     return Verdict.of(grade("gradient_zero"), since, what)
 
@@ -164,27 +169,42 @@ def push(update: Update) -> Measure | None:
 
 
 def norm(update: Update) -> Measure | None:
-    """Measure the reported norm of the gradient in an update that must have one, with the reason why."""
+    """Measure the reported norm of the gradient, and why there must be one, if there must.
+
+    Without tokens and completions, also measure at most how probable it is that there need not be one.
+    """
     norms = [value for value in update.reported("grad_norm") if np.isfinite(value)]
     if not norms:
         raise NotRecordedError(tr("The trainer's gradient norm (grad_norm) is not recorded."))
+    idle: float | None = 0.0
     if update.step is not None and update.signals is not None and update.settings.recorded.names_loss:
         premise = "push" if update.push > 0 else ""
+    elif update.step is None and update.table is None:
+        idle = most_idle(update.logged, update.reports[0].steps)
+        of_log = "spread" if update.logged("dead_groups") is None else "share"
+        premise = "" if idle is None or idle == 1 else of_log
     else:
-        gained = None if update.step is not None or update.table is None else update.table.advantage
+        gained = None if update.table is None or update.step is not None else update.table.advantage
         premise = "advantage" if gained is not None and np.nan_to_num(gained).any() else ""
-        if update.step is None and update.table is None and (update.logged("reward_std") or 0.0) > ZERO:
-            premise = "spread"
-    if not premise:
+    if not premise and max(norms) <= ZERO:
+        if idle == 1:
+            raise NotRecordedError(NOT_OF_THIS_STEP)
         return None
     seen = update.evidence(tr("grad_norm is {value:.3g}").format(value=max(norms)))
-    return Measure.of(update, max(norms), seen, premise=premise)
+    return Measure.of(update, max(norms), seen, premise=premise, idle=idle)
 
 
 def judge_norm(measures: Sequence[Measure], settings: Settings) -> Verdict | None:
     """Check for a gradient of 0 although tokens are pushed."""
-    those = [m for m in measures if m.more["premise"] == measures[-1].more["premise"]]
-    return judge_zero(f"gradient_zero:{measures[-1].more['premise']}", those, settings)
+    premise = next((m.more["premise"] for m in reversed(measures) if m.more["premise"]), "")
+    since = lasting([m for m in measures if m.more["premise"] == premise], is_zero)
+    idle = np.array([m.more["idle"] for m in since])
+    count, expected = sum(is_zero(m, m) for m in since), float(idle.sum())
+    if count <= expected + limit("reward_errors") * float((idle * (1 - idle)).sum()) ** 0.5:
+        return None
+    more = {"expected": expected} if premise == "share" else {}
+    what = Fault.of(f"gradient_zero:{premise}", since=since[0].label, count=count, all=len(since), **more)
+    return Verdict.of(grade("gradient_zero"), since, what)
 
 
 def rate(update: Update) -> Measure:

@@ -49,7 +49,7 @@ def judge_groups(measures: Sequence[Measure], settings: Settings) -> Verdict | N
     of_spread = [m for m in since if m.more["spread"] is not None]
     first = since[0].label
     if of_spread:
-        what = Fault.of("dead_all_logged", since=first, count=sum(m.value for m in of_spread), all=len(of_spread))
+        what = Fault.of("dead_all_logged", since=first, count=int(sum(m.value for m in of_spread)), all=len(of_spread))
     else:
         what = Fault.of("dead_logged", since=first, share=mean(since))
     return Verdict.of(_grade(measures, since), since, what)

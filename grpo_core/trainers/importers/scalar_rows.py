@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
@@ -37,6 +38,7 @@ TEXTS = frozenset(
 """Columns with text that only a table of completions or of prompts has."""
 RUNS = ("run", "run_name", "run_id", "seed", "experiment", "arm", "variant", "condition", "config", "method")
 """Columns that tell the runs in one table apart."""
+_ROUNDED = re.compile(r"0?\.00+")
 _TOTALS = ("train_runtime", "train_samples_per_second")
 """Numbers of the last entry of a trainer's state, which are those of the whole run."""
 
@@ -51,11 +53,13 @@ class Reports:
         numbers: step -> name -> number, in the order of the steps.
         notes: what was left out, counted or replaced.
         runs: names of the runs in the file; empty if it has one.
+        counted: whether the rows, and not the trainer's steps, are counted.
     """
 
     numbers: Mapping[int, Mapping[str, float]]
     notes: Sequence[str] = ()
     runs: Sequence[str] = ()
+    counted: bool = False
 
 
 @dataclass(kw_only=True)
@@ -225,6 +229,10 @@ def reports_of(found: Rows, path: Path, wanted: str = "", renamed: Mapping[str, 
         rows = [{renamed.get(name, name): value for name, value in row.items()} for row in rows]
     if not (renamed or columns_of(rows)):
         raise RunFileError(tr("{name} has no columns with rewards over steps.").format(name=path.name))
+    rows, rounded = _known_rates(rows)
+    if rounded:
+        less = tr("The learning rates in {name} have so few decimals that some are 0; they are left out.")
+        notes.append(less.format(name=path.name))
     step = _step_column(rows)
     runs, rows = _one_run(rows, step, wanted)
     if wanted and wanted not in runs:
@@ -248,7 +256,8 @@ def reports_of(found: Rows, path: Path, wanted: str = "", renamed: Mapping[str, 
             blocks[label], replaced = [], replaced + 1
         last = label
         blocks.setdefault(label, []).append(known)
-    if not step or found.counted:
+    counted = not step or found.counted
+    if counted:
         notes.append(tr("{name} names no steps: its reports are counted.").format(name=path.name))
     if replaced:
         notes.append(
@@ -267,7 +276,18 @@ def reports_of(found: Rows, path: Path, wanted: str = "", renamed: Mapping[str, 
             ).format(count=without, name=path.name)
         )
     numbers = {label: _means(block) for label, block in sorted(blocks.items())}
-    return Reports(numbers=numbers, notes=notes, runs=runs if len(runs) > 1 else ())
+    by_rows = counted or step == "epoch"
+    return Reports(numbers=numbers, notes=notes, runs=runs if len(runs) > 1 else (), counted=by_rows)
+
+
+def _known_rates(rows: list[Row]) -> tuple[list[Row], bool]:
+    """Return rows without learning rates printed with so few decimals that zeros are left, and whether there were some.
+
+    verl long printed ``actor/lr:0.000``.
+    """
+    names = {name for row in rows[:HEAD] for name in row if concept_of(name) == "learning_rate"}
+    found = {name for row in rows for name in names if _ROUNDED.fullmatch(str(row.get(name)))}
+    return [{k: v for k, v in row.items() if k not in found} for row in rows] if found else rows, bool(found)
 
 
 def _means(rows: list[dict[str, float]]) -> dict[str, float]:

@@ -108,8 +108,9 @@ class ScalarRun(TextRun):
         raise NotRecordedError(NO_COMPLETIONS)
 
     def reports(self, position: int) -> Sequence[Report]:
-        label = self.labels[position - 1]
-        return [Report(step=label, numbers=self._numbers.numbers[label])]
+        label, before = self.labels[position - 1], self.labels[position - 2] if position > 1 else 0
+        steps = None if self._numbers.counted else label - before
+        return [Report(step=label, numbers=self._numbers.numbers[label], steps=steps)]
 
     def stamp(self, position: int) -> tuple[int, ...]:
         label = self.labels[position - 1]
@@ -241,8 +242,8 @@ def _settings(found: Reports) -> Settings:
     """Return the settings of a run, which are unknown except for the trainer, by the names that it uses."""
     names = {name.removeprefix("train/") for known in islice(found.numbers.values(), HEAD) for name in known}
     kinds = {name.partition("/")[0] for name in names if "/" in name}
-    trainer = "verl" if "actor" in kinds else "TRL" if {"completions", "rewards"} & kinds else tr("a trainer's log")
-    return recorded_settings(trainer)
+    by_kind = {"actor_train": "ROLL", "actor": "verl", "completions": "TRL", "rewards": "TRL"}
+    return recorded_settings(next((by_kind[one] for one in by_kind if one in kinds), tr("a trainer's log")))
 
 
 NOT_HERE = tr("No completions are recorded at this step.")

@@ -333,6 +333,8 @@ def of_logs(numbers: np.random.Generator) -> Iterator[Any]:
     ends = numbers.uniform(0.2, 0.5, (count, 2))
     yield Logs([{"clip_ratio/low_mean": low, "clip_ratio/high_mean": high} for low, high in ends.tolist()])
     yield Logs([{"train/reward_std": 0.1 + r, "actor/grad_norm": 0.0, "lr": 0.0, "entropy": r} for r in rewards])
+    dead = numbers.uniform(0, 0.4, 9).tolist()
+    yield Logs([{"frac_reward_zero_std": d, "grad_norm": float(n == 2)} for n, d in enumerate(dead)])
 
 
 def of_ends(numbers: np.random.Generator) -> Iterator[Any]:

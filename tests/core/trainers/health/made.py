@@ -77,7 +77,7 @@ class Logs(Tables):
         raise NotRecordedError("reports alone")
 
     def reports(self, position: int) -> list[Report]:
-        return [Report(step=position, numbers=self.numbers[position - 1])]
+        return [Report(step=position, numbers=self.numbers[position - 1], steps=1)]
 
 
 def of_steps(settings: Settings, count: int, change: Callable[[Step], Step] | None = None, **shape: int) -> Steps:

@@ -185,7 +185,7 @@ def found_in(folder: Path, row: dict[str, float], count: int = 5) -> dict[str, s
         ({"clip_ratio/region_mean": 0.97}, "clip_logged", "serious"),
         ({"clip_ratio/low_mean": 0.25, "clip_ratio/high_mean": 0.25}, "clip_logged", "notice"),
         ({"sampling/sampling_logp_difference/mean": 0.2}, "sampler_logged", "serious"),
-        ({"reward_std": 0.3, "grad_norm": 0.0}, "gradient_zero", "serious"),
+        ({"frac_reward_zero_std": 0.1, "grad_norm": 0.0}, "gradient_zero", "serious"),
     ],
 )
 def test_a_few_logged_steps_suffice_for_a_finding(
@@ -199,6 +199,58 @@ def test_healthy_figures_and_those_that_are_no_shares_are_no_findings(tmp_path: 
     assert found_in(tmp_path, {**healthy, "reward_std": 0.3}) == {}
     assert found_in(tmp_path, {"frac_reward_zero_std": 12.0, "clip_ratio": 30.0, "clipped_ratio": 95.0}) == {}
     assert found_in(tmp_path, {"completions/clipped_ratio": 0.95}, count=2) == {}
+
+
+SPREAD, NOTHING = {"reward_std": 0.3, "grad_norm": 0.0}, "whether the rewards of that step differ within groups"
+
+
+@pytest.mark.parametrize(
+    ("every", "row", "found", "said"),
+    [
+        (1, SPREAD, True, "breaks from step 1 on"),
+        (5, SPREAD, False, f"cannot be seen. The gradient norm is that of one step, and {NOTHING}"),
+        (0, SPREAD, False, f"cannot be seen. The gradient norm is that of one step, and {NOTHING}"),
+        (5, {**SPREAD, "frac_reward_zero_std": 0.5}, True, "at most about 10 of them should have no other groups"),
+        (5, {**SPREAD, "frac_reward_zero_std": 0.8}, False, "not shown (gradient norm: 0)"),
+        (5, {"grad_norm": 0.4}, False, "holds (gradient norm: 0.4)"),
+    ],
+)
+def test_a_gradient_norm_is_that_of_the_last_of_the_steps_over_which_the_rest_is_a_mean(
+    every: int, row: dict[str, float], found: bool, said: str, tmp_path: Path
+) -> None:
+    rows = [{**({"step": every * n} if every else {}), "reward": 0.3, "kl": 0.1, **row} for n in range(1, 21)]
+    path = tmp_path / "run.log"
+    path.write_text("\n".join(str(one) for one in rows))  # without a step, as transformers prints it
+    result = diagnose(open_source(path))
+    assert ("gradient_zero" in {finding.check for finding in result.findings}) is found
+    assert said in next(link.line for link in result.chain if link.name == "gradient")
+
+
+@pytest.mark.parametrize(
+    ("rate", "found", "said"),
+    [
+        (lambda n: f"{1e-6 * (1 - n / 2400)}", False, ""),  # a schedule that ends at 0
+        (lambda n: "0.0" if n > 2000 else "1e-06", True, ""),
+        (lambda n: "0.000", False, "so few decimals that some are 0"),  # as verl printed any rate below 0.0005
+    ],
+    ids=["to 0", "at 0", "three decimals"],
+)
+def test_a_learning_rate_of_0_is_neither_the_end_of_a_schedule_nor_a_rounded_number(
+    rate: Callable[[int], str], found: bool, said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "run.log"
+    path.write_text("".join(f"step:{n} - critic/score/mean:0.{n:04} - actor/lr:{rate(n)}\n" for n in range(1, 2400)))
+    run = open_source(path)
+    assert [finding.check for finding in diagnose(run).findings] == ["rate_zero"] * found
+    assert said in " ".join(run.notes) and bool(run.notes) == bool(said)
+
+
+def test_a_list_that_was_cut_off_while_it_was_written_is_read_up_to_there(tmp_path: Path) -> None:
+    rows = [{"step": n, "reward": n / 10, "kl": 0.1} for n in range(1, 6)]
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(rows, indent=1).partition('"step": 5')[0])
+    run = open_source(path)
+    assert list(run.labels) == [1, 2, 3, 4] and "only the 4 rows before that are read" in run.notes[0]
 
 
 def test_the_chain_takes_its_figures_from_the_log_and_says_what_would_show_the_rest(tmp_path: Path) -> None:
