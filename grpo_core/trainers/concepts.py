@@ -122,11 +122,10 @@ _OTHERS = re.compile(r"advantage|loss|reward|grpo|completion|rollout|(?:^|_)kl(?
 @cache
 def plain(name: str) -> str:
     """Return a logged name in the form in which names are compared."""
-    found = column_name(name[:_LONGEST])
-    if found in STEPS:
-        return found
-    found = _MEANS.sub("", found).lstrip("_")
-    return found if found in _PLACE else _PREFIXES.sub("", found)
+    whole = column_name(name[:_LONGEST])
+    found = whole if whole in STEPS else _MEANS.sub("", whole).lstrip("_")
+    found = found if found in STEPS or found in _PLACE else _PREFIXES.sub("", found)
+    return whole if found in STEPS and _MEANS.search(whole) else found  # the mean steps of episodes count none
 
 
 def concept_of(name: str) -> str:

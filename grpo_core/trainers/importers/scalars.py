@@ -99,7 +99,8 @@ class ScalarRun(TextRun):
             )
 
     def refresh(self) -> int:
-        self._numbers = read(self.log, self._wanted, self._renamed)
+        before, self._numbers = self._numbers.notes, read(self.log, self._wanted, self._renamed)
+        self.notes = [note for note in self.notes if note not in before]
         self.note(*self._numbers.notes)
         self.labels = list(self._numbers.numbers)
         return len(self.labels)
@@ -259,7 +260,8 @@ class Joined(Source):
         self._place()
 
     def _place(self) -> None:
-        self.partial = self._rows.partial
+        rows = self._rows
+        self.partial, self.has_losses, self.why_no_losses = rows.partial, rows.has_losses, rows.why_no_losses
         self.labels = sorted({*self._rows.labels, *self._log.labels})
         self._at_rows = {label: position for position, label in enumerate(self._rows.labels, 1)}
         self._at_log = {label: position for position, label in enumerate(self._log.labels, 1)}
@@ -268,14 +270,6 @@ class Joined(Source):
     def notes(self) -> Sequence[str]:  # type: ignore[override]
         joined = tr("The trainer's reports are those of {name}.").format(name=self._log.log.name)
         return [*self._rows.notes, joined, *self._log.notes]
-
-    @property
-    def has_losses(self) -> bool:  # type: ignore[override]
-        return self._rows.has_losses
-
-    @property
-    def why_no_losses(self) -> str:  # type: ignore[override]
-        return self._rows.why_no_losses
 
     def refresh(self) -> int:
         self._rows.refresh()

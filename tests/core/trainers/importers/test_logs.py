@@ -201,6 +201,13 @@ def test_healthy_figures_and_those_that_are_no_shares_are_no_findings(tmp_path: 
     assert found_in(tmp_path, {"completions/clipped_ratio": 0.95}, count=2) == {}
 
 
+def test_a_mean_number_of_steps_is_not_the_step(tmp_path: Path) -> None:
+    rows = "".join(f"{n},0.{n:02},2.{n % 2},0.1\n" for n in range(1, 31))
+    (tmp_path / "log.csv").write_text("epoch,avg_reward,avg_steps,kl\n" + rows)
+    run = open_source(tmp_path / "log.csv")
+    assert list(run.labels) == [*range(1, 31)] and not run.notes
+
+
 SPREAD, NOTHING = {"reward_std": 0.3, "grad_norm": 0.0}, "whether the rewards of that step differ within groups"
 
 
