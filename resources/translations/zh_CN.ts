@@ -16893,6 +16893,10 @@ To choose another one: Run, Python with torch…</source>
         <translation>在 {all:,} 个所记奖励的标准差大于 0 的步中，有 {count:,} 个训练框架报告梯度范数为 0。</translation>
     </message>
     <message>
+        <source>In {count:,} of {all:,} logged steps, the trainer reports a gradient norm of 0. By the shares of groups with equal rewards that it logs, at most about {expected:.0f} of these steps had only such groups.</source>
+        <translation>在 {all:,} 个有记录的步中，有 {count:,} 个训练框架报告梯度范数为 0。按它记录的奖励全部相等的组所占比例，这些步中至多约有 {expected:.0f} 步只含这样的组。</translation>
+    </message>
+    <message>
         <source>In {count:,} of {all:,} updates, the learning rate that the trainer logs is 0.</source>
         <translation>在 {all:,} 次更新中，有 {count:,} 次训练框架记录的学习率为 0。</translation>
     </message>
@@ -18085,6 +18089,10 @@ To choose another one: Run, Python with torch…</source>
         <translation>{title}：{state}。{said}</translation>
     </message>
     <message>
+        <source>The gradient norm is that of one step, and whether the rewards of that step differ within groups is not logged.</source>
+        <translation>梯度范数只属于其中一步，而这一步的奖励在组内是否不同没有记录。</translation>
+    </message>
+    <message>
         <source>mean size of the advantages: {mean:.3g}</source>
         <translation>优势的平均绝对值：{mean:.3g}</translation>
     </message>
@@ -19155,6 +19163,13 @@ To choose another one: Run, Python with torch…</source>
         <source>{name} is not JSON: {error}.</source>
         <translation>{name} 不是 JSON：{error}。</translation>
     </message>
+    <message numerus="yes">
+        <source>{name} is damaged or cut off ({error}): only the {count:,} row before that is read.</source>
+        <comment>{name} is damaged or cut off ({error}): only the {count:,} rows before that are read.</comment>
+        <translation>
+            <numerusform>{name} 已损坏或不完整（{error}）：只读取此前的 {count:,} 行。</numerusform>
+        </translation>
+    </message>
     <message>
         <source>{name} cannot be read as a table: {error}.</source>
         <translation>无法把 {name} 作为表读取：{error}。</translation>
@@ -19186,6 +19201,10 @@ To choose another one: Run, Python with torch…</source>
     <message>
         <source>{name} has no columns with rewards over steps.</source>
         <translation>{name} 没有随步变化的奖励列。</translation>
+    </message>
+    <message>
+        <source>The learning rates in {name} have so few decimals that some are 0; they are left out.</source>
+        <translation>{name} 中的学习率小数位太少，有些显示为 0；它们被略去。</translation>
     </message>
     <message>
         <source>{name} contains no run “{wanted}”; it contains {names}.</source>

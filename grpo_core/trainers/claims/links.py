@@ -221,7 +221,7 @@ LINKS: dict[str, Kind[Run]] = {
     "gradient_zero:share": counted(
         tr(
             "In {count:,} of {all:,} logged steps, the trainer reports a gradient norm of 0. By the shares of groups "
-            "with equal rewards that it logs, at most about {expected:.0f} of them should have no other groups."
+            "with equal rewards that it logs, at most about {expected:.0f} of these steps had only such groups."
         ),
         partial(_gradient_is_none, "share"),
         _is_more_than_idle,

@@ -217,7 +217,7 @@ SPREAD, NOTHING = {"reward_std": 0.3, "grad_norm": 0.0}, "whether the rewards of
         (1, SPREAD, True, "breaks from step 1 on"),
         (5, SPREAD, False, f"cannot be seen. The gradient norm is that of one step, and {NOTHING}"),
         (0, SPREAD, False, f"cannot be seen. The gradient norm is that of one step, and {NOTHING}"),
-        (5, {**SPREAD, "frac_reward_zero_std": 0.5}, True, "at most about 10 of them should have no other groups"),
+        (5, {**SPREAD, "frac_reward_zero_std": 0.5}, True, "at most about 10 of these steps had only such groups"),
         (5, {**SPREAD, "frac_reward_zero_std": 0.8}, False, "not shown (gradient norm: 0)"),
         (5, {"grad_norm": 0.4}, False, "holds (gradient norm: 0.4)"),
     ],
