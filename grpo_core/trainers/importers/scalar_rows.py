@@ -226,6 +226,9 @@ def reports_of(found: Rows, path: Path, wanted: str = "", renamed: Mapping[str, 
             tr("{name} is long: only its first {most:,} rows are read.").format(name=path.name, most=MOST_ROWS)
         )
     if renamed:
+        absent = next((name for name in renamed if not any(name in row for row in rows)), None)
+        if absent is not None:
+            raise RunFileError(tr("{file} has no column “{name}”.").format(file=path.name, name=absent))
         rows = [{renamed.get(name, name): value for name, value in row.items()} for row in rows]
     if not (renamed or columns_of(rows)):
         raise RunFileError(tr("{name} has no columns with rewards over steps.").format(name=path.name))
