@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.panels.step_columns import KINDS, SHORT, place_of
+from app.panels.step_columns import LOOKS, place_of
 from app.panels.what_if.question import WhatIfPicture
 from app.plotting.numbers import Missing, as_rounded
 from app.plotting.table_model import Column
@@ -101,7 +101,8 @@ def _columns(words: list[step_table.Column], pairs: list[step_table.Column]) -> 
     ]
     columns.append(Column("reward", "R", chars=5.5, help=tr("What the sample was paid."), meaning="reward"))
     for c in pairs:
-        title, kind, chars = SHORT.get(c.name, c.symbol), KINDS.get(c.name, "number"), PAIRS[c.name]
+        look, chars = LOOKS[c.name], PAIRS[c.name]
+        title, kind = look.short or c.symbol, look.kind or "number"
         help = tr("−∂L/∂log π: up makes the token likelier.") if c.name == "gradient" else f"{c.title}. {c.help}"
         columns.append(Column(c.name, title, chars=chars, kind=kind, help=tr("As it ran. {help}").format(help=help)))
         columns.append(
@@ -115,4 +116,4 @@ def _columns(words: list[step_table.Column], pairs: list[step_table.Column]) -> 
 def _cell(name: str, value: object) -> object:
     if name == "gradient" and isinstance(value, float):
         return -value  # the step is opposite to the gradient, so the sign is flipped: a push up is positive
-    return (SHORT["clipped"] if value else "") if name == "clipped" else value
+    return (LOOKS["clipped"].short if value else "") if name == "clipped" else value
