@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
-from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
@@ -162,7 +161,7 @@ class SettingsEditor(QWidget):
         for path in PATHS:
             about = dataclasses.replace(described_at(path), usual=None)  # no slider, for lack of space
             row = row_for(path, about, self._settings.get(path))
-            row.edited.connect(self._on_edited)
+            row.edited.connect(self.edited)  # no gesture: it is no edit of the run
             self.rows.append(row)
         fields = down(*self.rows, None, margins=(12, 4, 12, 8), spacing=8)
         down(plain_scroll_area(fields), on=self, margins=0)
@@ -184,7 +183,3 @@ class SettingsEditor(QWidget):
 
     def _row(self, paths: tuple[str, ...]) -> Row:
         return next(row for row in self.rows if row.paths == paths)
-
-    @Slot(tuple, object, object)
-    def _on_edited(self, paths: tuple[str, ...], value: Any, gesture: object) -> None:
-        self.edited.emit(paths, value)

@@ -12,7 +12,6 @@ from grpo_core import step_table
 from grpo_core.config.value_names import worded
 from grpo_core.record import Origin
 from grpo_core.text import tr
-from grpo_core.what_if import Difference
 
 TITLE, VALUE = 19.5, 8.5
 """Column widths, as multiples of a digit's width."""
@@ -28,7 +27,10 @@ LATER = Missing(tr("it needs the model"))
 def fill(table: TableTwin, picture: WhatIfPicture) -> None:
     table.set_columns(COLUMNS)
     w = picture.what_if
-    rows: list[list[object]] = [[d.title, worded(d.ran), _wanted_text(d)] for d in w.differences]
+    # a value that cannot affect a batch that is already sampled is in parentheses
+    rows: list[list[object]] = [
+        [d.title, worded(d.ran), worded(d.wanted) if d.replayed else f"({worded(d.wanted)})"] for d in w.differences
+    ]
     sides = w.passes(picture.passed)
     for row in picture.rows:
         ran, other = (
@@ -41,12 +43,6 @@ def fill(table: TableTwin, picture: WhatIfPicture) -> None:
 
 def width_of(table: TableTwin) -> int:
     return sum(table.columnWidth(n) for n in range(len(COLUMNS))) + table.verticalScrollBar().sizeHint().width() + 2
-
-
-def _wanted_text(difference: Difference) -> str:
-    """Return the what-if's value, in parentheses if it cannot affect a batch that is already sampled."""
-    text = worded(difference.wanted)
-    return text if difference.replayed else f"({text})"
 
 
 WORDS = {"sample": 2.0, "prompt": 9.0, "action": 2.0, "completion": 14.0, "place": 2.5, "token": 3.0}
