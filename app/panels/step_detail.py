@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from PySide6.QtCore import QRect, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPaintEvent, QPen
@@ -153,7 +154,7 @@ class StepDetailPanel(Panel):
         self._foot_lines: dict[tuple[Theme, float, int, int], int] = {}
         self._filled: tuple[object, ...] = ()
         self.passes = CalmBox(tr("Pass"))
-        self.passes.activated.connect(self._on_pass)
+        self.passes.activated.connect(partial(workspace.show_stage, Stage.UPDATE))
         self.table = TableTwin(title=tr("Step detail"))
         self.table.selected.connect(self._on_selected)
         self.table.activated_cell.connect(self._on_cell)
@@ -285,10 +286,6 @@ class StepDetailPanel(Panel):
         )
 
     # -- input -------------------------------------------------------------------------------------------------------
-
-    @Slot(int)
-    def _on_pass(self, index: int) -> None:
-        self.workspace.show_stage(Stage.UPDATE, index)
 
     @Slot(int)
     def _on_selected(self, place: int) -> None:
