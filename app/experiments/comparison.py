@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import QProgressBar, QWidget
 
 from app.boxes import divided, down, plain_scroll_area
@@ -210,7 +209,7 @@ class ComparisonPanel(Panel):
         results, wanted = self.controller.results, self.planned()
         self.twin.set_look(view.theme, view.scale)
         self.standing.set_look(view.theme, view.scale)
-        self._arrange(self.size(), view.scale)
+        self._arrange(view.scale)
         self.twin.button.setFont(view.theme.font("small", view.scale))
         self.choices.show_state(len(wanted.base.bandit.levels), busy=self.controller.busy)
         self._show_progress(view.scale)
@@ -301,16 +300,15 @@ class ComparisonPanel(Panel):
         self._lane, self.place, self._picked = self.lane, place, True
         self.redraw()
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._arrange(event.size(), self.workspace.scale)
+    def fit(self) -> None:
+        self._arrange(self.workspace.scale)
         self.renew()  # the width determines whether labels at the ends of lines fit
 
-    def _arrange(self, space: QSize, scale: float) -> None:
-        """Place picture and ranking side by side, or stack them if ``space`` is narrow or tall."""
-        stacked = space.width() < ROW * scale or space.height() > 0.8 * space.width()
+    def _arrange(self, scale: float) -> None:
+        """Place picture and ranking side by side, or stack them if the panel is narrow or tall."""
+        stacked = self.width() < ROW * scale or self.height() > 0.8 * self.width()
         self.split.setOrientation(Qt.Orientation.Vertical if stacked else Qt.Orientation.Horizontal)
         self.split.setMinimumSize(1, round((PICTURE + (TABLE if stacked else 0)) * scale))
-        self.standing.set_compact(space.height() < SPACIOUS * scale)
+        self.standing.set_compact(self.height() < SPACIOUS * scale)
         self.standing.shows_all = self.choices.setup.isChecked()
         self.standing.fit()
