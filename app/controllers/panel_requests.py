@@ -39,9 +39,11 @@ class PanelRequests(QObject):
         super().__init__(program)
         self._program, self._runs, self._first_steps, self._doors = program, runs, first_steps, doors
         self._connections: dict[str, list[Callable[[Any], object]]] = {}
+        show_tokens = partial(program.window.show_panel, registry.TOKEN_INSPECTOR)
+        begin_tokens = partial(first_steps.begin, TOKENS)
         self._on(registry.CONTROLS, lambda panel: panel.kind_wanted.connect(self._on_kind))
         self._on(registry.CONTROLS, self._serve_controls)
-        self._on(registry.POLICY_BARS, lambda panel: panel.completions.clicked.connect(self._on_completions))
+        self._on(registry.POLICY_BARS, lambda panel: panel.completions.clicked.connect(show_tokens))
         self._on(registry.EVOLUTION, lambda panel: panel.make.clicked.connect(runs.new_language_run))
         self._on(registry.EVOLUTION, lambda panel: panel.chips.wanted.connect(runs.new_task))
         self._on(registry.COMPARISON, lambda panel: panel.run_wanted.connect(self._on_repeat))
@@ -51,7 +53,7 @@ class PanelRequests(QObject):
         self._on(registry.TRAINING_HISTORY, lambda panel: panel.run_wanted.connect(self._on_repeat))
         self._on(registry.TRAINING_HISTORY, lambda panel: panel.queue_wanted.connect(background_runs.repeat))
         self._on(registry.TOKEN_INSPECTOR, lambda panel: panel.compute.clicked.connect(program.player.step))
-        self._on(registry.TOKEN_INSPECTOR, lambda panel: panel.language.clicked.connect(self._on_tokens))
+        self._on(registry.TOKEN_INSPECTOR, lambda panel: panel.language.clicked.connect(begin_tokens))
         self._on(registry.HOME, self._serve_home)
         self._on(registry.HOME, lambda panel: panel.run_wanted.connect(runs.open_path))
         self._on(registry.QUEUE, background_runs.serve)
@@ -95,17 +97,8 @@ class PanelRequests(QObject):
         else:
             self._runs.new_bandit_run()
 
-    @Slot()
-    def _on_completions(self) -> None:
-        self._program.window.show_panel(registry.TOKEN_INSPECTOR)
-
     @Slot(object, str, int)
     def _on_repeat(self, settings: Settings, sentence: str, updates: int) -> None:
         """Open a copy of an experiment's run as a separate run, and immediately train it for ``updates`` updates."""
         if self._runs.repeat(settings, sentence):
             self._program.player.run_n(updates, at_once=True)
-
-    @Slot()
-    def _on_tokens(self) -> None:
-        """Start a run of a language model, as requested in the empty token inspector."""
-        self._first_steps.begin(TOKENS)

@@ -54,7 +54,9 @@ class SessionFiles(FileTasks):
         """Write the window's state, and the runs that have updates, to ``target``."""
         if self._workspace.training is not None:
             self._controller.commit()
-        open_here = [run for run in self._workspace.runs if run.path.exists() and not self._belongs_to_part(run)]
+        open_here = [
+            run for run in self._workspace.runs if run.path.exists() and not any(part.owns(run) for part in self._parts)
+        ]
         runs = [run for run in open_here if not run.is_recorded]
         manifest, paths = self._manifest(runs), [run.path for run in runs]
         title = tr("Saving {name}").format(name=target.name)
@@ -93,9 +95,6 @@ class SessionFiles(FileTasks):
         for part in self._parts:
             manifest = part.described(manifest)
         return manifest
-
-    def _belongs_to_part(self, run: RunHandle) -> bool:
-        return any(part.owns(run) for part in self._parts)
 
     def _on_saved(self, target: Path, manifest: Manifest) -> None:
         count = sum(run.listed for run in manifest.runs)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Signal, Slot
@@ -72,14 +73,14 @@ class KlOverBetaPanel(Panel):
         self.choices.chosen.connect(self.sweep)
         self.choices.shown_otherwise.connect(self._on_shown_otherwise)
         self.choices.sweep.clicked.connect(self._on_pressed)
-        self.choices.slid.connect(self._on_slid)
+        self.choices.slid.connect(self.selection.put)
         self.choices.refused.connect(self.controller.refuse)
         self.choices.real.clicked.connect(self._on_real)
         self.views.picked.connect(self.selection.put)
-        self.views.dragged.connect(self._on_slid)
+        self.views.dragged.connect(self.selection.put)
         self.views.open_wanted.connect(self.open_run)
-        self.views.explain_wanted.connect(self._on_explain)
-        self.views.training.cursor_moved.connect(self._on_jump)
+        self.views.explain_wanted.connect(partial(self.workspace.explain, Quantity("kl")))
+        self.views.training.cursor_moved.connect(self.workspace.move_to)
         self.run.open.clicked.connect(self.open_run)
         self.run.known.clicked.connect(self._on_known)
         self.run.back.clicked.connect(self._on_known)
@@ -285,10 +286,6 @@ class KlOverBetaPanel(Panel):
         else:
             self.sweep()
 
-    @Slot(float)
-    def _on_slid(self, x: float) -> None:
-        self.selection.put(x, self.selection.row)
-
     @Slot()
     def _on_source(self) -> None:
         """Show the table from which the sentences' numbers come, at the selected position."""
@@ -299,14 +296,6 @@ class KlOverBetaPanel(Panel):
     def _on_known(self) -> None:
         """Sweep the settings with a known optimum, or those of the run again."""
         self.choices.choose(known=not self.choices.choice.known)
-
-    @Slot()
-    def _on_explain(self) -> None:
-        self.workspace.explain(Quantity("kl"))
-
-    @Slot(float)
-    def _on_jump(self, x: float) -> None:
-        self.workspace.move_to(round(x))
 
     @Slot()
     def _on_queue(self) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
@@ -37,14 +35,6 @@ TYPE_IN_WORDS = tr("Type a completion first, such as 12.")
 PLACEHOLDER, IN_WORDS = tr("Your completion, such as 2+12=14"), tr("Your completion, such as 12")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Submission:
-    """A question that is pending or answered, and the update whose group the completion joins."""
-
-    question: Question
-    step: Step
-
-
 class ScorePanel(Panel):
     """A completion typed by the user, with its log-probabilities, its reward and its position in the group."""
 
@@ -61,7 +51,8 @@ class ScorePanel(Panel):
         self.status = Label(wraps=True, selectable=True)
         self.empty = EmptyLabel(NOTHING_YET)
         self._group = 0
-        self.submission: Submission | None = None
+        self.submission: tuple[Question, Step] | None = None
+        """A question that is pending or answered, and the update whose group the completion joins."""
         self._answer: Answer | None = None
         self.held: Step | None = None
         """The update whose prompts are offered while the user types, even if the run continues."""
@@ -99,17 +90,17 @@ class ScorePanel(Panel):
         if self.submission is None or self._answer is None:
             self.strip.show_nothing(view.theme, view.scale)
             return
-        self._draw_answer(view, step, self.submission, self._answer)
+        self._draw_answer(view, step, *self.submission, self._answer)
 
-    def _draw_answer(self, view: View, step: Step, submission: Submission, answer: Answer) -> None:
-        joined, group, origin = submission.step, submission.question.group, view.run.origin
+    def _draw_answer(self, view: View, step: Step, question: Question, joined: Step, answer: Answer) -> None:
+        group, origin = question.group, view.run.origin
         stale = (joined.step, group) != (step.step, self._group)  # of another update or prompt than the one shown
         task, tokens = joined.settings.language, answer.tokens
         in_loss = counted(task, tokens[None], np.ones((1, len(tokens)), dtype=bool))[0]
         rewards, advantages = placed(joined, group, answer, in_loss)
         self.strip.show_answer(view.theme, view.scale, origin.vocabulary, answer, rewards, advantages, stale=stale)
         prompt = question_text(joined, group, origin)
-        words = answers.words_for(prompt, submission.question.completion, origin)
+        words = answers.words_for(prompt, question.completion, origin)
         typed = Joined(
             logp=answer.logp,
             own=own(task, tokens),
@@ -149,7 +140,7 @@ class ScorePanel(Panel):
             return
         question = Question(step=step.step, group=self._group, completion=text)
         self._forget()
-        self.submission = Submission(question=question, step=step)
+        self.submission = question, step
         self._show_status(tr("Asking the model as it was before this update…"))
         self.workspace.asked.emit(question)
         self.redraw()
@@ -200,13 +191,13 @@ class ScorePanel(Panel):
 
     @Slot(object, object)
     def _on_answered(self, question: Question, answer: Answer) -> None:
-        if self.submission is not None and question == self.submission.question:
+        if self.submission is not None and question == self.submission[0]:
             self._answer = answer
             self.redraw()
 
     @Slot(object, str)
     def _on_refused(self, question: Question, sentence: str) -> None:
-        if self.submission is not None and question == self.submission.question:
+        if self.submission is not None and question == self.submission[0]:
             self._forget()
             self._show_status(sentence)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from PySide6.QtCore import QRect, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPaintEvent, QPen
@@ -10,8 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.boxes import across, down, stacked
 from app.panels.step_columns import (
-    KEPT,
-    UNTIL,
+    LOOKS,
     columns_shown,
     place_of,
     summed,
@@ -20,7 +20,6 @@ from app.panels.step_columns import (
     values_shown,
     widest_sums,
 )
-from app.plotting import numbers
 from app.plotting.numbers import shown
 from app.plotting.table_twin import TableTwin
 from app.theme.labels import EmptyLabel, Label, plain_tip
@@ -155,7 +154,7 @@ class StepDetailPanel(Panel):
         self._foot_lines: dict[tuple[Theme, float, int, int], int] = {}
         self._filled: tuple[object, ...] = ()
         self.passes = CalmBox(tr("Pass"))
-        self.passes.activated.connect(self._on_pass)
+        self.passes.activated.connect(partial(workspace.show_stage, Stage.UPDATE))
         self.table = TableTwin(title=tr("Step detail"))
         self.table.selected.connect(self._on_selected)
         self.table.activated_cell.connect(self._on_cell)
@@ -186,18 +185,18 @@ class StepDetailPanel(Panel):
             return
         passes = [tr("{number} of {count}").format(number=n + 1, count=step.passes) for n in range(step.passes)]
         self.passes.fill(passes, view.step.passed)
-        revealed, only = UNTIL.get(view.cursor.stage), _only(view, step)
-        key = (view.step.key, only, revealed, view.theme, view.scale)
+        only = _only(view, step)
+        key = (view.step.key, only, view.cursor.stage, view.theme, view.scale)
         if key != self._filled:  # another token of the same completions needs no new table
             self._filled, self._only = key, only
-            self._fill(view, step, revealed)
+            self._fill(view, step)
         self.table.select_row(place_of(view.selection, self.rows))
-        foot = _foot(revealed, view)
+        foot = _foot(view)
         if self._only is not None:
             foot = tr(
                 "Only the tokens of completion {row}; choose another one in the panel “Completions”. {foot}"
             ).format(row=self._only + 1, foot=foot)
-        one = _foot(revealed, view, int(step.group[view.selection.row or 0]))
+        one = _foot(view, int(step.group[view.selection.row or 0]))
         self.feet = (
             "\n".join(filter(None, (view.step.assumption, foot))),
             "\n".join(filter(None, (view.step.assumption, one))),
@@ -206,7 +205,7 @@ class StepDetailPanel(Panel):
         self._fit_foot()
         self.table.set_summary(self.summary(view))
 
-    def _fill(self, view: View, step: Step, revealed: tuple[str, ...] | None) -> None:
+    def _fill(self, view: View, step: Step) -> None:
         """List the tokens of the update, or of the selected completion, with blanks for what is not revealed yet."""
         columns = columns_shown(step, view.run.origin)
         places = [step_table.columns(step).index(c) for c in columns]
@@ -218,15 +217,15 @@ class StepDetailPanel(Panel):
         self.table.set_columns([table_column(c, step, view.run.origin) for c in columns])
         cells = zip(*(row.cells for row in self.rows), strict=True)
         values = list(cells) or [()] * len(step_table.columns(step))
-        shown = [values_shown(c, values[i], revealed) for i, c in zip(places, columns, strict=True)]
+        shown = [values_shown(c, values[i], view.cursor.stage) for i, c in zip(places, columns, strict=True)]
         self.table.set_rows(list(zip(*shown, strict=True)))
-        self.sums.show_sums(sums(numbers, view.step.passed, columns, revealed, self._only))
+        self.sums.show_sums(sums(numbers, view.step.passed, view.cursor.stage, self._only))
         self.table.set_least_texts(widest_sums(self.sums.texts, len(step.mask)))
         self._fit_columns()
 
     def _fit_columns(self) -> None:
-        """Show as many columns as fit without horizontal scrolling, in the order of :data:`KEPT`."""
-        order = sorted(range(len(self._columns)), key=lambda n: KEPT.index(self._columns[n].name))
+        """Show as many columns as fit without horizontal scrolling, in the order of their ranks (:data:`LOOKS`)."""
+        order = sorted(range(len(self._columns)), key=lambda n: LOOKS[self._columns[n].name].rank)
         hidden = self.table.fit_columns(order)
         names = [self._columns[n].title for n in hidden]
         self.wider.setText(
@@ -289,10 +288,6 @@ class StepDetailPanel(Panel):
     # -- input -------------------------------------------------------------------------------------------------------
 
     @Slot(int)
-    def _on_pass(self, index: int) -> None:
-        self.workspace.show_stage(Stage.UPDATE, index)
-
-    @Slot(int)
     def _on_selected(self, place: int) -> None:
         step = self.workspace.view.step.step
         if step is not None and 0 <= place < len(self.rows):
@@ -327,9 +322,9 @@ def _groups(view: StepView) -> list[step_table.GroupRow]:
     return step_table.groups(view.step, origin=view.origin)
 
 
-def _foot(revealed: tuple[str, ...] | None, view: View, only: int | None = None) -> str:
+def _foot(view: View, only: int | None = None) -> str:
     """Return mean and standard deviation of the rewards of each group, or of group ``only``, once they are known."""
-    if revealed is not None and "reward" not in revealed:
+    if view.cursor.stage < Stage.SCORE:
         return tr("Rewards appear with the next stage.")
     parts = []
     groups = view.step.derived(_groups)
@@ -344,7 +339,7 @@ def _foot(revealed: tuple[str, ...] | None, view: View, only: int | None = None)
             pattern = (
                 tr("mean R {mean} · std R {std} · no signal") if group.silent else tr("mean R {mean} · std R {std}")
             )
-        parts.append(pattern.format(prompt=group.prompt, mean=numbers.shown(group.mean), std=numbers.shown(group.std)))
+        parts.append(pattern.format(prompt=group.prompt, mean=shown(group.mean), std=shown(group.std)))
     if len(groups) > 4 and only is None:
         parts.append(
             plural("and {count} more group", "and {count} more groups", len(groups) - 4).format(count=len(groups) - 4)

@@ -16,7 +16,6 @@ from PySide6.QtGui import (
     QPaintEvent,
     QPen,
     QPolygonF,
-    QResizeEvent,
 )
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
@@ -302,10 +301,8 @@ class TimelinePanel(Panel):
     def _fit_height(self) -> None:
         self.setFixedHeight(round(self.fontMetrics().height() * 1.7))
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        if event.size().width() != event.oldSize().width():
-            self.redraw()
+    def fit(self) -> None:
+        self.redraw()
 
     def summary(self, view: View) -> str:
         marks = len(view.run.changes) - 1

@@ -79,7 +79,7 @@ class TrainingHistoryPanel(Panel):
         down(self.trials, self.choice, (self._plots, 1), on=self, margins=0, spacing=0)
 
     def _add_chart(self, chart: HistoryChart) -> None:
-        chart.cursor_moved.connect(self._on_jump)
+        chart.cursor_moved.connect(self.workspace.move_to)
         chart.activated.connect(partial(self._on_explain, chart))
         chart.number_wanted.connect(self._on_number)
         chart.zoomed.connect(partial(self._on_zoomed, chart))
@@ -247,10 +247,6 @@ class TrainingHistoryPanel(Panel):
         self.repeats.close()
 
     # -- input -------------------------------------------------------------------------------------------------------
-
-    @Slot(float)
-    def _on_jump(self, x: float) -> None:
-        self.workspace.move_to(round(x))
 
     def _on_explain(self, chart: HistoryChart, x: float) -> None:
         """Explain the first visible series of the plot at the update under the pointer."""

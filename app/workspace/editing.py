@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
@@ -17,19 +16,6 @@ from grpo_core.text import tr
 
 STRUCTURAL_GESTURES = itertools.count(-2, -1)
 """Gesture numbers of structural edits, distinct from those of drags. Edits with the same number form one undo step."""
-
-
-@dataclass
-class RunsOfEdit:
-    """The runs before and after an edit with structural changes. Either is None until it exists.
-
-    Attributes:
-        before: the run that was shown before the edit, to which undo returns.
-        after: the run that was created for the edit, to which redo returns.
-    """
-
-    before: RunHandle | None = None
-    after: RunHandle | None = None
 
 
 class Editing(QObject):
@@ -54,7 +40,7 @@ class Editing(QObject):
         self.undo = QUndoStack(self)
         self.locked: frozenset[str] = frozenset()
         self.hidden: frozenset[str] = frozenset()
-        self._runs: RunsOfEdit | None = None
+        self._edit: _Edit | None = None
         self._forwards = True
         self._structural_gesture = next(STRUCTURAL_GESTURES)
 
@@ -65,9 +51,9 @@ class Editing(QObject):
 
     @property
     def goal(self) -> RunHandle | None:
-        if self._runs is None:
+        if self._edit is None:
             return None
-        return self._runs.after if self._forwards else self._runs.before
+        return self._edit.run_after if self._forwards else self._edit.run_before
 
     def edit(self, changes: dict[str, Any], text: str, gesture: int | None = None) -> None:
         """Change settings by dotted path, as one undo step. Edits of the same ``gesture`` (a drag) are merged.
@@ -108,17 +94,17 @@ class Editing(QObject):
         """
         if not keep_edits:
             self.undo.clear()
-            self._runs = None
+            self._edit = None
         self.pending = {}
         self.settings = settings
         self.changed.emit()
 
-    def put(self, wanted: Settings, runs: RunsOfEdit | None = None, *, forwards: bool = True) -> None:
+    def put(self, wanted: Settings, edit: _Edit | None = None, *, forwards: bool = True) -> None:
         """Split ``wanted`` into settings that take effect immediately and structural ones that need another run.
 
-        ``runs`` belongs to the edit that is being made (``forwards``) or undone.
+        ``edit`` is the one that is being made (``forwards``) or undone.
         """
-        self._runs, self._forwards = runs, forwards
+        self._edit, self._forwards = edit, forwards
         pending = self.settings.structural_differences(wanted)
         try:
             self.settings = wanted.replace({path: now for path, (now, _) in pending.items()}) if pending else wanted
@@ -129,13 +115,13 @@ class Editing(QObject):
 
     def note_runs(self, left: RunHandle, shown: RunHandle) -> None:
         """Record which run a structural edit left and which it showed, so that undo and redo can return to them."""
-        if self._runs is None:
+        if self._edit is None:
             return
         if self._forwards:
-            self._runs.before = self._runs.before or left
-            self._runs.after = shown
+            self._edit.run_before = self._edit.run_before or left
+            self._edit.run_after = shown
         else:
-            self._runs.before = shown
+            self._edit.run_before = shown
 
     def drop_pending(self) -> None:
         """Discard pending structural changes because no run can be created for them.
@@ -146,19 +132,25 @@ class Editing(QObject):
 
 
 class _Edit(QUndoCommand):
-    """One edit: the settings before and after it, and its runs if it was structural."""
+    """One edit: the settings before and after it.
+
+    Attributes:
+        run_before, run_after: the run that was shown before a structural edit, to which undo returns, and the one that
+            was created for it, to which redo returns. Either is None until it exists.
+    """
 
     def __init__(self, editing: Editing, before: Settings, after: Settings, text: str, gesture: int | None) -> None:
         super().__init__(text)
         self._editing, self._before, self._after = editing, before, after
         self._gesture = -1 if gesture is None else gesture
-        self._runs = RunsOfEdit()
+        self.run_before: RunHandle | None = None
+        self.run_after: RunHandle | None = None
 
     def redo(self) -> None:
-        self._editing.put(self._after, self._runs)
+        self._editing.put(self._after, self)
 
     def undo(self) -> None:
-        self._editing.put(self._before, self._runs, forwards=False)
+        self._editing.put(self._before, self, forwards=False)
 
     def id(self) -> int:
         return self._gesture
@@ -167,9 +159,9 @@ class _Edit(QUndoCommand):
         if not isinstance(other, _Edit):
             return False
         self._after = other._after
-        self._runs.after = None
+        self.run_after = None
         nothing_left = self._after == self._before
         # edits that cancel each other out have the effect of an undo
-        self._editing._runs, self._editing._forwards = self._runs, not nothing_left
+        self._editing._edit, self._editing._forwards = self, not nothing_left
         self.setObsolete(nothing_left)
         return True

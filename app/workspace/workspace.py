@@ -180,14 +180,15 @@ class Workspace(QObject):
 
     # -- changing the state --------------------------------------------------------------------------------------------
 
-    def move_to(self, step: int) -> None:
-        """Show update ``step``, fully revealed. If it is the head, the cursor then follows new updates.
+    def move_to(self, step: float) -> None:
+        """Show update ``step``, rounded to a whole one and fully revealed. If it is the head, the cursor then follows
+        new updates.
 
         If that update was thinned out, show the next recorded one in the direction of movement.
         """
         head = self.run.head if self.run else 0
         first = 1 if head and self.run is not None and self.run.is_recorded else 0  # before 1 nothing is known of these
-        step = min(max(step, first), head)
+        step = min(max(round(step), first), head)
         if self.run is not None and self.run.thinned:
             step = self.run.kept(step, forwards=step > self.cursor.step)
         self.following = step == head

@@ -182,10 +182,10 @@ class SweepSelection(QObject):
     def value(self) -> Any:
         return self.over.value(self.x)
 
-    def put(self, x: float, row: int) -> None:
-        """Select position ``x`` in a row. If the values are words, the nearest one is selected."""
+    def put(self, x: float, row: int | None = None) -> None:
+        """Select position ``x`` in a row, by default the same. If the values are words, the nearest one is selected."""
         x = min(max(x, 0.0), len(self.over) - 1.0)
-        self.x, self.row = x if self.over.numeric else float(self.over.nearest(x)), row
+        self.x, self.row = x if self.over.numeric else float(self.over.nearest(x)), self.row if row is None else row
         self._look()
         if self.behind and not self.late:
             self._timer.start_if_idle()
@@ -210,7 +210,7 @@ class SweepSelection(QObject):
             self.x = _place_of(settings, results.sweep)
         if before is None or before.sweep.across != results.sweep.across:
             self.row = _row_of(settings, results.sweep)
-        self.put(self.x, self.row)
+        self.put(self.x)
 
     def close(self) -> None:
         self._timer.stop()

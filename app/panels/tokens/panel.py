@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from PySide6.QtCore import Qt, Slot
@@ -150,7 +150,7 @@ class TokenInspectorPanel(Panel):
         self.choices = TokenChoices()
         self.choices.prompt.activated.connect(self._on_group)
         self.choices.tint.activated.connect(self._on_tint)
-        self.choices.passes.activated.connect(self._on_pass)
+        self.choices.passes.activated.connect(partial(workspace.show_stage, Stage.UPDATE))
         self.grid = TokenGrid()
         self.grid.chosen.connect(workspace.select_token)
         self.grid.activated.connect(self._on_activated)
@@ -279,10 +279,6 @@ class TokenInspectorPanel(Panel):
     def _on_tint(self, index: int) -> None:
         self.tint_name = self.choices.tint.itemData(index)
         self.redraw()
-
-    @Slot(int)
-    def _on_pass(self, index: int) -> None:
-        self.workspace.show_stage(Stage.UPDATE, index)
 
     @Slot()
     def _on_scale(self) -> None:

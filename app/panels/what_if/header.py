@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
-from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
@@ -18,7 +17,6 @@ from app.token_grid.tints import TINTS
 from app.widgets.calm import CalmBox, choice_box, push_button, shown, toggle
 from grpo_core.config import PRESETS, Settings
 from grpo_core.config.settings import described_at
-from grpo_core.errors import SettingsError
 from grpo_core.text import tr
 
 SHOWS = {
@@ -158,33 +156,23 @@ class SettingsEditor(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.rows: list[Row] = []
-        self._settings = Settings()
+        self.settings = Settings()
         for path in PATHS:
             about = dataclasses.replace(described_at(path), usual=None)  # no slider, for lack of space
-            row = row_for(path, about, self._settings.get(path))
-            row.edited.connect(self._on_edited)
+            row = row_for(path, about, self.settings.get(path))
+            row.edited.connect(self.edited)  # no gesture: it is no edit of the run
             self.rows.append(row)
         fields = down(*self.rows, None, margins=(12, 4, 12, 8), spacing=8)
         down(plain_scroll_area(fields), on=self, margins=0)
 
     def show_settings(self, wanted: Settings, ran: Settings) -> None:
         """Show the settings of the what-if, and mark those that differ from the recorded ones."""
-        self._settings = wanted
+        self.settings = wanted
         for row in self.rows:
             row.setVisible(not ran.is_recorded or row.paths[0].startswith("objective."))
             value, then = wanted.get(row.paths[0]), ran.get(row.paths[0])
             row.show_value(value)
             row.mark("" if value == then else tr("The update ran with {then}.").format(then=shown(then)))
 
-    def refuse(self, paths: tuple[str, ...], error: SettingsError) -> None:
-        self._row(paths).stay(self._settings.get(paths[0]), error)
-
-    def accept(self, paths: tuple[str, ...]) -> None:
-        self._row(paths).accept()
-
-    def _row(self, paths: tuple[str, ...]) -> Row:
+    def row(self, paths: tuple[str, ...]) -> Row:
         return next(row for row in self.rows if row.paths == paths)
-
-    @Slot(tuple, object, object)
-    def _on_edited(self, paths: tuple[str, ...], value: Any, gesture: object) -> None:
-        self.edited.emit(paths, value)

@@ -110,7 +110,7 @@ class WhatIfPanel(Panel):
         tip = "" if preset is None else f"{preset.source}. {preset.not_covered}"
         self.header.show_choice(self.question.preset, bool(self.question.changes), tip)
         try:
-            self.picture = self._evaluated(view, step) if self._is_known(view, step) else None
+            self.picture = self._evaluated(view, step)
             self.editor.show_settings(self.question.wanted(step.settings), step.settings)
         except GrpoError as error:
             self.picture = None
@@ -121,22 +121,28 @@ class WhatIfPanel(Panel):
         else:
             self._show(view, self.picture)
 
-    def _is_known(self, view: View, step: Step) -> bool:
-        """Return whether both sides can be shown at once. For a large update, they are first computed in a thread.
+    def _evaluated(self, view: View, step: Step) -> WhatIfPicture | None:
+        """Return both sides in the pass shown in all panels, or in an additional pass that only the what-if has.
+
+        For a large update, they are computed in a thread; the result is None until they are known.
 
         Raises:
             GrpoError: the update cannot be computed under these settings; the message says why.
         """
         passed = view.step.passed if self._further is None else self._further
         if step.tokens.size < LARGE_TOKENS or self.question.known(view, step, passed) is not None:
-            return True
+            picture = self.question.picture(view, step, passed)
+            if self._further is None or self._further < picture.what_if.other.step.passes:
+                return picture
+            self._further = None
+            return self._evaluated(view, step)
         key = (view.run.id, step, self.question.wanted(step.settings), passed)
         if key == self._refused[0]:
             raise GrpoError(self._refused[1])
         if key != self._computing:
             self._computing = key
             self._runner.start(partial(_computed, self.question.work(view, step, passed)))
-        return False
+        return None
 
     @Slot(str)
     def _on_ended(self, why_not: str) -> None:
@@ -144,14 +150,6 @@ class WhatIfPanel(Panel):
             self._refused = self._computing, why_not
         self._computing = ()
         self.redraw()
-
-    def _evaluated(self, view: View, step: Step) -> WhatIfPicture:
-        """Return both sides in the pass shown in all panels, or in an additional pass that only the what-if has."""
-        picture = self.question.picture(view, step, view.step.passed if self._further is None else self._further)
-        if self._further is not None and self._further >= picture.what_if.other.step.passes:
-            self._further = None
-            picture = self.question.picture(view, step, view.step.passed)
-        return picture
 
     def _show(self, view: View, picture: WhatIfPicture) -> None:
         w = picture.what_if
@@ -250,9 +248,9 @@ class WhatIfPanel(Panel):
         try:
             self.question.change(step.settings, paths, value)
         except SettingsError as error:
-            self.editor.refuse(paths, error)
+            self.editor.row(paths).stay(self.editor.settings.get(paths[0]), error)
             return
-        self.editor.accept(paths)
+        self.editor.row(paths).accept()
         self._changed()
 
     def _changed(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.panels.step_columns import KINDS, SHORT, place_of
+from app.panels.step_columns import LOOKS, place_of
 from app.panels.what_if.question import WhatIfPicture
 from app.plotting.numbers import Missing, as_rounded
 from app.plotting.table_model import Column
@@ -12,7 +12,6 @@ from grpo_core import step_table
 from grpo_core.config.value_names import worded
 from grpo_core.record import Origin
 from grpo_core.text import tr
-from grpo_core.what_if import Difference
 
 TITLE, VALUE = 19.5, 8.5
 """Column widths, as multiples of a digit's width."""
@@ -28,7 +27,10 @@ LATER = Missing(tr("it needs the model"))
 def fill(table: TableTwin, picture: WhatIfPicture) -> None:
     table.set_columns(COLUMNS)
     w = picture.what_if
-    rows: list[list[object]] = [[d.title, worded(d.ran), _wanted_text(d)] for d in w.differences]
+    # a value that cannot affect a batch that is already sampled is in parentheses
+    rows: list[list[object]] = [
+        [d.title, worded(d.ran), worded(d.wanted) if d.replayed else f"({worded(d.wanted)})"] for d in w.differences
+    ]
     sides = w.passes(picture.passed)
     for row in picture.rows:
         ran, other = (
@@ -41,12 +43,6 @@ def fill(table: TableTwin, picture: WhatIfPicture) -> None:
 
 def width_of(table: TableTwin) -> int:
     return sum(table.columnWidth(n) for n in range(len(COLUMNS))) + table.verticalScrollBar().sizeHint().width() + 2
-
-
-def _wanted_text(difference: Difference) -> str:
-    """Return the what-if's value, in parentheses if it cannot affect a batch that is already sampled."""
-    text = worded(difference.wanted)
-    return text if difference.replayed else f"({text})"
 
 
 WORDS = {"sample": 2.0, "prompt": 9.0, "action": 2.0, "completion": 14.0, "place": 2.5, "token": 3.0}
@@ -101,7 +97,8 @@ def _columns(words: list[step_table.Column], pairs: list[step_table.Column]) -> 
     ]
     columns.append(Column("reward", "R", chars=5.5, help=tr("What the sample was paid."), meaning="reward"))
     for c in pairs:
-        title, kind, chars = SHORT.get(c.name, c.symbol), KINDS.get(c.name, "number"), PAIRS[c.name]
+        look, chars = LOOKS[c.name], PAIRS[c.name]
+        title, kind = look.short or c.symbol, look.kind or "number"
         help = tr("−∂L/∂log π: up makes the token likelier.") if c.name == "gradient" else f"{c.title}. {c.help}"
         columns.append(Column(c.name, title, chars=chars, kind=kind, help=tr("As it ran. {help}").format(help=help)))
         columns.append(
@@ -115,4 +112,4 @@ def _columns(words: list[step_table.Column], pairs: list[step_table.Column]) -> 
 def _cell(name: str, value: object) -> object:
     if name == "gradient" and isinstance(value, float):
         return -value  # the step is opposite to the gradient, so the sign is flipped: a push up is positive
-    return (SHORT["clipped"] if value else "") if name == "clipped" else value
+    return (LOOKS["clipped"].short if value else "") if name == "clipped" else value

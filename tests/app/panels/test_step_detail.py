@@ -8,7 +8,7 @@ from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtTest import QTest
 
 from app.panel_registry import STEP_DETAIL
-from app.panels.step_columns import KEPT, values_shown
+from app.panels.step_columns import LOOKS, values_shown
 from app.panels.step_detail import StepDetailPanel
 from app.plotting.numbers import shown
 from app.workspace.cursor import Stage
@@ -56,7 +56,7 @@ def test_columns_come_with_the_room_in_the_stated_order(language: Driver, front:
         panel.resize(width, 300)
         now = set(visible(panel))
         assert shown <= now
-        order = [key for key in KEPT if key in {column.key for column in panel.table.table.columns}]
+        order = sorted((column.key for column in panel.table.table.columns), key=lambda key: LOOKS[key].rank)
         assert now == set(order[: len(now)])
         assert bool(panel.wider.text()) == (len(now) < len(order))
         shown = now
@@ -240,7 +240,7 @@ def test_samples_and_actions_of_two_digits_are_whole(driver: Driver, panel: Step
 @pytest.mark.parametrize(("token", "shown"), [(" ", "·"), ("\n", "⏎"), ("7", "7")])
 def test_a_token_of_white_space_can_be_seen(token: str, shown: str) -> None:
     column = step_table.Column(name="token", title="Token", help="", explained=False, decimals=None)
-    assert list(values_shown(column, [token], None)) == [shown]
+    assert list(values_shown(column, [token], Stage.UPDATE)) == [shown]
 
 
 def test_in_a_low_panel_one_group_is_summed_up_and_the_tooltip_has_the_others(language: Driver, front: Front) -> None:

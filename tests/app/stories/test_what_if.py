@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox
 
-from app.panels.step_columns import SHORT
+from app.panels.step_columns import LOOKS
 from app.panels.what_if.header import SHOWS
 from grpo_core import recompute
 from grpo_core.config import PRESETS
@@ -137,7 +137,7 @@ def test_the_samples_have_the_words_of_the_step_detail_in_any_language(
     bandit: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, word in (("clipped", "«clip»"), ("token_loss", "«loss»"), ("gradient", "«push»")):
-        monkeypatch.setitem(SHORT, name, word)
+        monkeypatch.setitem(LOOKS, name, LOOKS[name]._replace(short=word))
     here = panel(bandit, "what_if")
     choose(bandit, here.header.shows, SHOWS["samples"])
     bandit.settle()

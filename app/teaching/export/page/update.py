@@ -9,7 +9,7 @@ import numpy as np
 
 from app.formula.objective_terms import objective_terms
 from app.panels.policy_data import picture, stage_sentence
-from app.panels.step_columns import KINDS, UNTIL, columns_shown, table_column, values_shown
+from app.panels.step_columns import LOOKS, columns_shown, table_column, values_shown
 from app.plotting.numbers import metric_text, residue, shown, signed
 from app.teaching.export.page.explained import ShownUpdate
 from app.teaching.export.page.markup import Markup, element, formula, table
@@ -99,7 +99,7 @@ def _table(update: ShownUpdate) -> Markup:
         for column, look in ((column, table_column(column, step, origin)) for column in columns)
     ]
     values = [
-        values_shown(column, [row.cells[place] for row in rows], None)
+        values_shown(column, [row.cells[place] for row in rows], Stage.UPDATE)
         for column, place in zip(columns, order, strict=True)
     ]
     body = [
@@ -124,8 +124,7 @@ def _late(column: step_table.Column) -> str | None:
     """Return the CSS class of a column, which names the stage that reveals it. None if its values are not explained."""
     if not column.explained:
         return None
-    stage = next((stage for stage, seen in UNTIL.items() if column.name in seen), Stage.UPDATE)
-    return f"from-{int(stage)}"
+    return f"from-{int(LOOKS[column.name].stage)}"
 
 
 def _cells(
@@ -136,7 +135,7 @@ def _cells(
         text = shown(value, 3) if not isinstance(value, str) else value
         late = _late(column)
         if address is None or value is None:
-            kind = "mono" if KINDS.get(column.name) == "mono" else None
+            kind = "mono" if LOOKS[column.name].kind == "mono" else None
             yield element("th" if not place else "td", text, scope="row" if not place else None, class_=kind)
             continue
         sign = _sign(column.name, value)
@@ -145,7 +144,7 @@ def _cells(
 
 def _sign(name: str, value: object) -> str:
     """Return the CSS class for the sign of advantages and pushes."""
-    if KINDS.get(name) != "push" or not isinstance(value, float) or math.isnan(value) or not value:
+    if LOOKS[name].kind != "push" or not isinstance(value, float) or math.isnan(value) or not value:
         return ""
     return "up" if value > 0 else "down"
 
