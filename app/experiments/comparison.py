@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
-from PySide6.QtWidgets import QProgressBar, QWidget
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QProgressBar, QSplitter, QWidget
 
-from app.boxes import divided, down, plain_scroll_area
+from app.boxes import down, plain_scroll_area
 from app.clock import Timer
 from app.experiments.controller import ExperimentController
 from app.experiments.race import results as words
@@ -38,6 +39,33 @@ PICTURE, TABLE, ROW = 130, 130, 640
 """Minimum picture height, ranking height below it, and width of both side by side, in pixels at 100 % scale."""
 EMPTY = tr("Several algorithms with the same seeds appear here. Press Race.")
 COMING = tr("The algorithms appear here as they finish.")
+
+
+class Split(QSplitter):
+    """The splitter between the picture and the ranking."""
+
+    def __init__(self, picture: QWidget, standing: QWidget) -> None:
+        super().__init__(Qt.Orientation.Horizontal)
+        self._least = PICTURE
+        self.setChildrenCollapsible(False)
+        for widget, share in ((picture, 11), (standing, 9)):
+            self.addWidget(widget)
+            self.setStretchFactor(self.count() - 1, share)
+
+    def arrange(self, space: QSize, scale: float) -> None:
+        """Place both parts side by side, or stack them if ``space`` is narrow or tall."""
+        narrow, tall = space.width() < ROW * scale, space.height() > 0.8 * space.width()
+        wanted = Qt.Orientation.Vertical if narrow or tall else Qt.Orientation.Horizontal
+        self._least = round((PICTURE + (TABLE if narrow or tall else 0)) * scale)
+        if self.orientation() is not wanted:
+            self.setOrientation(wanted)
+        self.updateGeometry()
+
+    def sizeHint(self) -> QSize:
+        return QSize(super().sizeHint().width(), self._least)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(1, self._least)
 
 
 class ComparisonPanel(Panel):
@@ -82,7 +110,7 @@ class ComparisonPanel(Panel):
         self.says.setContentsMargins(12, 2, 8, 6)
         right = QWidget()
         down((self.standing, 1), self.run, on=right, margins=0, spacing=2)
-        self.split = divided((self.twin, 11), (right, 9))
+        self.split = Split(self.twin, right)
         self.bar.setTextVisible(False)
         self.bar.setAccessibleName(tr("Progress of the race"))
         policy = self.bar.sizePolicy()
@@ -209,7 +237,7 @@ class ComparisonPanel(Panel):
         results, wanted = self.controller.results, self.planned()
         self.twin.set_look(view.theme, view.scale)
         self.standing.set_look(view.theme, view.scale)
-        self._arrange(view.scale)
+        self._arrange(self.size(), view.scale)
         self.twin.button.setFont(view.theme.font("small", view.scale))
         self.choices.show_state(len(wanted.base.bandit.levels), busy=self.controller.busy)
         self._show_progress(view.scale)
@@ -300,15 +328,13 @@ class ComparisonPanel(Panel):
         self._lane, self.place, self._picked = self.lane, place, True
         self.redraw()
 
-    def fit(self) -> None:
-        self._arrange(self.workspace.scale)
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange(event.size(), self.workspace.scale)
         self.renew()  # the width determines whether labels at the ends of lines fit
 
-    def _arrange(self, scale: float) -> None:
-        """Place picture and ranking side by side, or stack them if the panel is narrow or tall."""
-        stacked = self.width() < ROW * scale or self.height() > 0.8 * self.width()
-        self.split.setOrientation(Qt.Orientation.Vertical if stacked else Qt.Orientation.Horizontal)
-        self.split.setMinimumSize(1, round((PICTURE + (TABLE if stacked else 0)) * scale))
-        self.standing.set_compact(self.height() < SPACIOUS * scale)
+    def _arrange(self, space: QSize, scale: float) -> None:
+        self.split.arrange(space, scale)
+        self.standing.set_compact(space.height() < SPACIOUS * scale)
         self.standing.shows_all = self.choices.setup.isChecked()
         self.standing.fit()
