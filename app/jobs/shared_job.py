@@ -7,7 +7,8 @@ from itertools import count
 from queue import SimpleQueue
 from threading import Event, Thread, current_thread
 
-from app.jobs.jobs import IDLE, Jobs, computed, free_cores
+from app.jobs.cores import free_cores
+from app.jobs.jobs import IDLE, Jobs, computed
 from grpo_core.config import Settings
 from grpo_core.errors import Cancelled
 from grpo_core.experiments.ensemble import Ensemble, portions

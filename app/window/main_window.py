@@ -17,8 +17,9 @@ from app.widgets.panel import Panel, in_window
 from app.widgets.panel_spec import Area, PanelSpec
 from app.window.docks import Dock, SavedDocks, put_back
 from app.window.explain_homes import ExplainHomes
-from app.window.layouts import BANDIT, LANGUAGE, RECORDED, PictureRoom, arrange, arrangement
+from app.window.layouts import BANDIT, LANGUAGE, RECORDED, arrange, arrangement
 from app.window.painting import Painting
+from app.window.picture_room import PictureRoom
 from app.workspace.workspace import Workspace
 from grpo_core.text import tr
 

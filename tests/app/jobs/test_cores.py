@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.jobs import jobs
+from app.jobs import cores
 
 
 @pytest.mark.parametrize(
@@ -26,20 +26,20 @@ from app.jobs import jobs
 def test_a_core_is_busy_where_it_is_now_and_has_been_for_a_while(
     allowed: int, running: int, load: float, free: int
 ) -> None:
-    assert jobs.left_free(allowed, running, load) == free
+    assert cores.left_free(allowed, running, load) == free
 
 
 def test_here_at_least_one_core_is_free_and_no_more_than_are_allowed() -> None:
-    assert 1 <= jobs.free_cores() <= jobs.allowed_cores()
+    assert 1 <= cores.free_cores() <= cores.allowed_cores()
 
 
 def test_where_the_system_does_not_say_what_runs_all_allowed_cores_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "STAT", tmp_path / "none")
-    assert jobs.free_cores() == jobs.allowed_cores()
+    monkeypatch.setattr(cores, "STAT", tmp_path / "none")
+    assert cores.free_cores() == cores.allowed_cores()
 
 
 def test_all_cores_are_free_where_the_system_tells_no_load(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "getloadavg")
-    assert jobs.free_cores() == jobs.allowed_cores()
+    assert cores.free_cores() == cores.allowed_cores()
