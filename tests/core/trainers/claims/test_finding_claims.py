@@ -449,7 +449,7 @@ def test_every_finding_is_borne_out_and_every_other_one_refused(count: int) -> N
     kinds: dict[Any, set[str]] = {source: set() for source in sources}  # what each has led to
     for rounds in range(20 * count):
         wanted = [s for s in sources if rounds < 20 or any(counted[kind] < count for kind in kinds[s])]
-        for source, run in ((source, run) for source in wanted for run in source(numbers)):
+        for source, run in ((s, run) for s in wanted for run in s(numbers)):
             result, arrays = diagnose(run), as_seen(run)
             every = [
                 (claim, finding.last)

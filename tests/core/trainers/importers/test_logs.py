@@ -325,7 +325,7 @@ def test_columns_of_ones_own_are_read_by_the_meanings_given(tmp_path: Path, caps
     for wrong in ("goodness=good", "goodness", "=reward"):
         with pytest.raises(GrpoError, match="is not a column and its meaning"):
             open_source(path, columns=wrong)
-    with pytest.raises(RunFileError, match="own.csv has no column “badness”"):
+    with pytest.raises(RunFileError, match="has no column “badness”"):
         open_source(path, columns="badness=reward")
 
 
