@@ -6,9 +6,10 @@ No other module parses what other people wrote, except in the process for untrus
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from grpo_core.text import plural, tr
 
@@ -71,6 +72,11 @@ def from_json(content: str | bytes, *, constant: Callable[[str], object] | None 
 def is_number(value: object) -> bool:
     """Return whether a parsed value is a number and not a switch."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def is_whole(value: object, low: float = -math.inf, high: float = math.inf) -> TypeGuard[int]:
+    """Return whether a parsed value is an integer from ``low`` to ``high``, and not a switch."""
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
 def object_in(content: object) -> dict[str, Any] | None:

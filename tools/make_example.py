@@ -95,7 +95,7 @@ def thin(connection: sqlite3.Connection, stretch: Stretch) -> None:
         "DELETE FROM step WHERE step BETWEEN ?1 AND ?2 AND step % ?3 <> 0 AND step NOT IN (SELECT id FROM settings)",
         (stretch.first, stretch.last, stretch.every),
     )
-    note(connection, [stretch])
+    note(connection, [stretch], stretch.last)
     connection.commit()
 
 

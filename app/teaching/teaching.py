@@ -29,6 +29,7 @@ from app.workspace.run_handle import RunHandle
 from app.workspace.view import View
 from app.workspace.window_mode import Takeover
 from grpo_core.errors import GrpoError
+from grpo_core.parsing import is_whole
 from grpo_core.runs import library
 from grpo_core.runs.session import Manifest
 from grpo_core.teaching.lessons import nearest
@@ -118,9 +119,10 @@ class Teaching(WindowPart, Takeover):
         elif there or path.suffix in SUFFIXES:
             self._program.runs.open_path(path)
         else:
-            numbers = ", ".join(str(lesson.number) for lesson in self.lessons.all)
+            known = self.lessons.panel.all
+            numbers = ", ".join(str(lesson.number) for lesson in known)
             sentence = tr("Unknown lesson or file “{name}”. Give the number of a lesson: {numbers}{nearest}.")
-            close = nearest(name.strip(), [lesson.id for lesson in self.lessons.all])
+            close = nearest(name.strip(), [lesson.id for lesson in known])
             self._program.messages.say(sentence.format(name=name, numbers=numbers, nearest=close))
         self.presenter.start()
 
@@ -332,8 +334,7 @@ def _read(file: Path) -> dict[str, Any] | None:
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
     names = isinstance(runs, list) and all(isinstance(name, str) and _plain(name) for name in runs)
-    whole = isinstance(step, int) and not isinstance(step, bool) and step >= 0
-    if not (isinstance(lesson, str) and whole and names):
+    if not (isinstance(lesson, str) and is_whole(step, 0) and names):
         return None
     return {"lesson": lesson, "step": step, "runs": runs}
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from grpo_core.lm.learner import PolicyLearner
 
 
-class AnsweringLearner:
+class AnsweringLearner(Iterator[Step]):
     """A learner (:class:`grpo_core.learners.Learner`) that can answer questions about any of its updates.
 
     Attributes:
@@ -38,9 +38,6 @@ class AnsweringLearner:
     @settings.setter
     def settings(self, wanted: Settings) -> None:
         self._learner.settings = wanted
-
-    def __iter__(self) -> Iterator[Step]:
-        return self
 
     def __next__(self) -> Step:
         return next(self._learner)

@@ -162,13 +162,9 @@ def _makers(head: Message, blobs: Sequence[bytes]) -> list[tuple[int, MakeStep]]
     """Invert :func:`from_steps`. Return (number, function that decodes it) for every step."""
     texts = head["texts"]
     return [
-        (number, partial(_decoded, texts[layout], record, number, texts[settings]))
+        (number, partial(decoded, texts[layout], record, number, cached_settings(texts[settings])))
         for (number, settings, layout), record in zip(head["steps"], blobs, strict=True)
     ]
-
-
-def _decoded(layout: str, record: bytes, number: int, settings: str) -> Step:
-    return decoded(layout, record, number, cached_settings(settings))
 
 
 @lru_cache(maxsize=64)

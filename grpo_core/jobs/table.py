@@ -8,7 +8,6 @@ results on, so that no window has to.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,11 +64,6 @@ def ledger(*, poll: Poll) -> Iterator[dict[str, object]]:
     yield learner.policy.ledger()
 
 
-def queued(folder: str, *, poll: Poll) -> Iterator[object]:
-    """Train the runs of the queue in ``folder`` in this process (:func:`grpo_core.queue.training.training`)."""
-    return training(Path(folder), poll)
-
-
 def on_cluster(where: str, job: str, *arguments: object, poll: Poll) -> Iterator[object]:
     """Yield the results of ``job``, one of :data:`ON_CLUSTERS`, computed by the workers of the cluster ``where``.
 
@@ -91,7 +85,7 @@ JOBS: dict[str, Answer] = {
     "repeats": repeated,
     "first_updates": first_updates,
     "ledger": ledger,
-    "queue": queued,
+    "queue": training,
 }
 """The lab's jobs by name. Arguments and results are types that :mod:`grpo_core.packing` supports."""
 ON_CLUSTERS: dict[str, Callable[..., Iterator[object]]] = {

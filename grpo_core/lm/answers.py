@@ -5,7 +5,7 @@ different settings.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -30,12 +30,6 @@ class Answering:
         self._at: tuple[Settings, int, bytes] | None = None
         self._copy: LanguageLearner | None = None
 
-    @overload
-    def __call__(self, question: Question, step: Step, history: Sequence[Step], poll: Callable[[], None]) -> Answer: ...
-    @overload
-    def __call__(
-        self, question: Question | Replay, step: Step, history: Sequence[Step], poll: Callable[[], None]
-    ) -> AnyAnswer: ...
     def __call__(
         self, question: Question | Replay, step: Step, history: Sequence[Step], poll: Callable[[], None]
     ) -> AnyAnswer:

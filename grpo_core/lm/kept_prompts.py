@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from pathlib import Path
 
-from grpo_core.config import Settings
+from grpo_core.config import LanguageTask, Settings
 from grpo_core.errors import Cancelled, GrpoError
 from grpo_core.lm.prompt_file import Prompts, Read, located, read_prompts, table_for
 
@@ -31,31 +30,29 @@ def _kept(path: str, state: tuple[int, ...], checker: str, longest: int | None) 
     return _Kept()
 
 
-def prompts_at(
-    path: Path,
-    checker: str,
-    longest: int | None,
-    poll: Callable[[], object] = lambda: None,
-    read: Read | None = None,
+def prompts_of(
+    task: LanguageTask, context: int | None, poll: Callable[[], object] = lambda: None, read: Read | None = None
 ) -> Prompts:
-    """Return the prompts of a file, without duplicates.
+    """Return the prompts of the task's file, without duplicates.
 
     Args:
-        checker: kind of answer (:func:`grpo_core.lm.prompt_file.read_prompts`).
+        context: maximum number of tokens of prompt and completion together in the character model; None for a model
+            whose tokenizer reads any text.
         poll: called before each row; may raise to stop.
         read: reads the file; by default here or, if that needs other parsers, in a process for untrusted files.
 
     Raises:
         GrpoError: the file cannot be used.
     """
-    kept = _place(path, checker, longest)
+    kept = _place(task, context)
     if kept.error:
         raise GrpoError(kept.error)
     if kept.prompts is None:
         try:
+            path = located(task.file)
             table = table_for(path)
             read = read or (read_prompts if table is None else table.read)
-            kept.prompts = read(path, checker=checker, longest=longest, poll=poll)
+            kept.prompts = read(path, checker=task.checker, longest=_longest(task, context), poll=poll)
         except Cancelled:
             raise
         except GrpoError as error:
@@ -73,7 +70,7 @@ def at_hand(settings: Settings) -> bool:
         small = path.expanduser().stat().st_size <= SMALL
     except (OSError, RuntimeError, ValueError):
         return True
-    kept = _place(path, settings.language.checker, _longest(settings))
+    kept = _place(settings.language, settings.model.longest_text)
     quick = small and settings.language.checker != "regex" and table_for(path) is None
     return bool(kept.error) or kept.prompts is not None or quick
 
@@ -82,7 +79,7 @@ def left_out(settings: Settings) -> str:
     """Return a message about prompts that cannot be used. Empty if there are none, or they were not read."""
     if not settings.is_language or not settings.language.from_file:
         return ""
-    kept = _place(located(settings.language.file), settings.language.checker, _longest(settings))
+    kept = _place(settings.language, settings.model.longest_text)
     return "" if kept.prompts is None else kept.prompts.left_out
 
 
@@ -94,23 +91,22 @@ def read_ahead(settings: Settings, poll: Callable[[], object], read: Read | None
     if at_hand(settings):
         return
     try:
-        prompts_at(located(settings.language.file), settings.language.checker, _longest(settings), poll, read)
+        prompts_of(settings.language, settings.model.longest_text, poll, read)
     except Cancelled:
         raise
     except GrpoError:
         return  # raised again for whoever needs the prompts
 
 
-def _longest(settings: Settings) -> int | None:
-    context = settings.model.longest_text
-    return None if context is None else context - settings.language.max_tokens
+def _longest(task: LanguageTask, context: int | None) -> int | None:
+    return None if context is None else context - task.max_tokens
 
 
-def _place(path: Path, checker: str, longest: int | None) -> _Kept:
+def _place(task: LanguageTask, context: int | None) -> _Kept:
     try:
-        path = path.expanduser().absolute()
+        path = located(task.file).expanduser().absolute()
         status = path.stat()
     except (OSError, RuntimeError, ValueError):
         return _Kept()  # reading the file gives the error
     state = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
-    return _kept(str(path), state, checker, longest)
+    return _kept(str(path), state, task.checker, _longest(task, context))

@@ -48,7 +48,7 @@ class Clock:
         self._last = now
 
 
-class PolicyLearner(Generic[PolicyT]):
+class PolicyLearner(Iterator[Step], Generic[PolicyT]):
     """One run of a language model. Each ``next()`` is one update (see :class:`grpo_core.learners.Learner`).
 
     Args:
@@ -111,9 +111,6 @@ class PolicyLearner(Generic[PolicyT]):
         if wanted.task != self._settings.task:
             self._source = PromptSource(wanted.language, wanted.model.longest_text)
         self._settings = wanted
-
-    def __iter__(self) -> Iterator[Step]:
-        return self
 
     def __next__(self) -> Step:
         step = self._in_memory(self._undone_or_done)

@@ -16,7 +16,7 @@ from grpo_core.errors import GrpoError
 from grpo_core.lm import calculator, problems
 from grpo_core.lm import word_tasks as words
 from grpo_core.lm.final_answer import marked, number, numbers_in, same
-from grpo_core.lm.kept_prompts import prompts_at
+from grpo_core.lm.kept_prompts import prompts_of
 from grpo_core.lm.patterns import matcher
 from grpo_core.lm.problems import Prompt, Verdict
 from grpo_core.lm.prompt_file import Prompts, located
@@ -43,10 +43,7 @@ class PromptSource:
 
     def __init__(self, task: LanguageTask, context: int | None) -> None:
         self.task = task
-        self._own = Prompts({})
-        if task.from_file:
-            longest = None if context is None else context - task.max_tokens
-            self._own = prompts_at(located(task.file), task.checker, longest)
+        self._own = prompts_of(task, context) if task.from_file else Prompts({})
 
     def drawn(self, numbers: np.random.Generator) -> list[Prompt]:
         """Return the P prompts of an update. The user's are not repeated as long as there are enough."""

@@ -4,13 +4,12 @@ be gamed.
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass
 
 import numpy as np
 
 from grpo_core.errors import GrpoError
-from grpo_core.lm.problems import Prompt
+from grpo_core.lm.problems import Prompt, is_held_out
 from grpo_core.text import tr
 
 LARGEST = 9
@@ -67,7 +66,7 @@ def drawn(problem: str, numbers: np.random.Generator, *, held_out: bool = False)
     """
     while True:
         a, b = (int(number) for number in numbers.integers(1, LARGEST + 1, 2))
-        if _is_held_out(a, b) == held_out:
+        if is_held_out(f"{a}+{b}") == held_out:
             return Prompt(_QUESTIONS[problem].format(a=a, b=b), str(a + b))
 
 
@@ -100,9 +99,5 @@ def read(problem: str, text: str) -> Prompt:
     return Prompt(text, str(sums[text]))
 
 
-def _is_held_out(a: int, b: int) -> bool:
-    return zlib.crc32(f"{a}+{b}".encode()) % 8 == 0
-
-
-HELD_OUT = sum(_is_held_out(a, b) for a in range(1, LARGEST + 1) for b in range(1, LARGEST + 1))
+HELD_OUT = sum(is_held_out(f"{a}+{b}") for a in range(1, LARGEST + 1) for b in range(1, LARGEST + 1))
 """Number of sums that are never trained on."""

@@ -54,7 +54,7 @@ class Work:
         return place, status, max(self._left, 0) * (time.monotonic() - self._began) / max(self._done, 1)
 
 
-def training(folder: Path, poll: Callable[[], None]) -> Iterator[Progress]:
+def training(folder: str | Path, poll: Callable[[], None]) -> Iterator[Progress]:
     """Continue the queue in ``folder`` from its files. Yield the state of each run, then after every update that of its
     run.
 
@@ -68,12 +68,12 @@ def training(folder: Path, poll: Callable[[], None]) -> Iterator[Progress]:
         RunFileError: another process is working on the queue, or a run cannot be written.
         GrpoError: the runs cannot be trained here.
     """
-    with claimed(folder) as work:
+    with claimed(Path(folder)) as work:
         yield from work.before()
         busy: RunFileError | None = None
         for place in work.unfinished:
             run = work.queue.runs[place]
-            path = folder / run.file
+            path = work.folder / run.file
             try:
                 for update in trained_until(path, run, work.queue.updates, poll):
                     yield work.finished(place, *update)

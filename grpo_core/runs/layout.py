@@ -21,6 +21,7 @@ import numpy as np
 
 from grpo_core.config import Settings
 from grpo_core.errors import NotRecordedError, RunFileError, shortened
+from grpo_core.parsing import is_whole
 from grpo_core.record import ARRAYS, Step
 from grpo_core.runs.limits import LONGEST_AXIS, MOST_ARRAYS, MOST_AXES
 from grpo_core.text import plural, tr
@@ -176,7 +177,7 @@ def _places(layout: str) -> tuple[int, list[tuple[str, np.dtype[Any], tuple[int,
     try:
         fields = json.loads(layout)
         whole = fields["itemsize"]
-        if not _is_whole(whole) or whole > _LARGEST:
+        if not is_whole(whole, 0, _LARGEST):
             raise ValueError("no record has this size")
         places = []
         columns = (fields["names"], fields["formats"], fields["shapes"], fields["offsets"])
@@ -188,11 +189,11 @@ def _places(layout: str) -> tuple[int, list[tuple[str, np.dtype[Any], tuple[int,
             if text not in _KINDS:
                 raise ValueError("only booleans and numbers are stored")
             kind = np.dtype(text)
-            if len(shape) > MOST_AXES or not all(_is_whole(n) and n < LONGEST_AXIS for n in shape):
+            if len(shape) > MOST_AXES or not all(is_whole(n, 0, LONGEST_AXIS - 1) for n in shape):
                 raise ValueError(f"“{name}” has no shape")
             # an empty array takes no bytes regardless of its other axes, but NumPy limits these too
             full = kind.itemsize * math.prod(n for n in shape if n)
-            if full > _LARGEST or not _is_whole(offset) or offset > whole - kind.itemsize * math.prod(shape):
+            if full > _LARGEST or not is_whole(offset, 0, whole - kind.itemsize * math.prod(shape)):
                 raise ValueError(f"“{name}” does not fit into the record")
             places.append((name, kind, tuple(shape), offset))
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, SyntaxError, RecursionError) as error:
@@ -202,10 +203,6 @@ def _places(layout: str) -> tuple[int, list[tuple[str, np.dtype[Any], tuple[int,
             )
         ) from None
     return whole, places
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def check(step: Step) -> Step:

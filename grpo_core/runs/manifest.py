@@ -9,7 +9,7 @@ from typing import Any
 from grpo_core import __version__
 from grpo_core.config import Settings, settings_from_json
 from grpo_core.errors import GrpoError
-from grpo_core.parsing import ParseError, from_json
+from grpo_core.parsing import ParseError, from_json, is_number, is_whole
 from grpo_core.runs.meta import written_by
 from grpo_core.text import plural, tr
 
@@ -82,11 +82,10 @@ class Manifest:
         for run in self.runs:
             _check_text("title", run.title)
             _check(isinstance(run.listed, bool), "listed", run.listed, tr("true or false"))
-        fits = self.shown is None or (_is_whole(self.shown) and 0 <= self.shown < max(len(self.runs), 1))
+        fits = self.shown is None or is_whole(self.shown, 0, max(len(self.runs) - 1, 0))
         _check(fits, "shown", self.shown, tr("the place of a run in the list"))
-        _check(_is_whole(self.step) and 0 <= self.step < 2**53, "step", self.step, tr("an update, counted from 0"))
-        good = _is_whole(self.lesson_step) and 0 <= self.lesson_step < 2**53
-        _check(good, "lesson_step", self.lesson_step, tr("a step, counted from 0"))
+        _check(is_whole(self.step, 0, 2**53 - 1), "step", self.step, tr("an update, counted from 0"))
+        _check(is_whole(self.lesson_step, 0, 2**53 - 1), "lesson_step", self.lesson_step, tr("a step, counted from 0"))
         for name in ("layout", "lesson", "version"):
             _check_text(name, getattr(self, name))
         _check_text("notes", self.notes, LONGEST_NOTES)
@@ -100,7 +99,8 @@ class Manifest:
             )
             for text in texts:
                 _check_text(name, text)
-        _check(_is_number(self.created), "created", self.created, tr("a number of seconds"))
+        moment = is_number(self.created) and abs(self.created) < 1e15  # NaN is not
+        _check(moment, "created", self.created, tr("a number of seconds"))
 
 
 def manifest_text(manifest: Manifest) -> str:
@@ -132,7 +132,7 @@ def manifest_from(content: bytes, name: str) -> Manifest:
     if not isinstance(stored, dict) or stored.get("format") != FORMAT:
         raise SessionError(tr("The manifest of {name} is not the manifest of a GRPO Lab session.").format(name=name))
     version = stored.get("format_version")
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+    if not is_whole(version, 1):
         raise SessionError(tr("The manifest of {name} is damaged: it does not name its format.").format(name=name))
     if version > VERSION:
         raise SessionError(
@@ -155,14 +155,6 @@ def manifest_from(content: bytes, name: str) -> Manifest:
         raise SessionError(
             tr("The manifest of {name} cannot be used: {error}").format(name=name, error=error)
         ) from None
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e15  # NaN is not
 
 
 def _check_text(name: str, value: object, longest: int = LONGEST_NAME) -> None:

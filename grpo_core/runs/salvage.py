@@ -121,7 +121,7 @@ def salvage(
                     raise RunFileError(tr("None of the updates in {name} can be read.").format(name=name))
                 copy.execute("DELETE FROM settings WHERE id > ?", (last + 1,))
                 if stretches:
-                    thinning.note(copy, thinning.up_to(stretches, last))
+                    thinning.note(copy, stretches, last)
                 if imported:  # its file has no series
                     note_checks(copy)
     if not imported:

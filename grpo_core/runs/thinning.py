@@ -10,11 +10,12 @@ import json
 import sqlite3
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from grpo_core.errors import RunFileError, shortened
+from grpo_core.parsing import is_whole
 from grpo_core.runs.limits import MOST_STRETCHES, MOST_UPDATES
 from grpo_core.text import tr
 
@@ -57,14 +58,10 @@ def stretches_from(rows: Mapping[str, Any]) -> tuple[Stretch, ...]:
     return stretches
 
 
-def note(connection: sqlite3.Connection, stretches: Iterable[Stretch]) -> None:
-    text = json.dumps([[s.first, s.last, s.every] for s in stretches])
+def note(connection: sqlite3.Connection, stretches: Iterable[Stretch], last: int) -> None:
+    """Store the thinned stretches, limited to updates up to ``last``."""
+    text = json.dumps([[s.first, min(s.last, last), s.every] for s in stretches if s.first < last])
     connection.execute("INSERT OR REPLACE INTO meta(key, value) VALUES (?, ?)", (KEY, text))
-
-
-def up_to(stretches: Iterable[Stretch], last: int) -> tuple[Stretch, ...]:
-    """Return the thinned stretches, limited to updates up to ``last``."""
-    return tuple(replace(s, last=min(s.last, last)) for s in stretches if s.first < last)
 
 
 def may_be_dropped(stretches: Sequence[Stretch], number: int) -> bool:
@@ -95,6 +92,6 @@ def stretches_text(stretches: Iterable[Stretch]) -> str:
 
 
 def _whole(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_UPDATES:
+    if not is_whole(value, 1, MOST_UPDATES):
         raise ValueError(f"{str(value)[:40]} is not an update")
     return value

@@ -6,9 +6,9 @@ import time
 import uuid
 import zlib
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from grpo_core import __version__
 from grpo_core.config import Settings
@@ -104,7 +104,7 @@ class PendingUpdates:
         return self._settings_id
 
 
-class RunWriter:
+class RunWriter(AbstractContextManager["RunWriter"]):
     """The only writing connection of a run file. Created, used and closed in one thread.
 
     If writing fails (for example because the disk is full), the call raises :class:`RunFileError`, committed updates
@@ -343,9 +343,6 @@ class RunWriter:
                         if beside != self.path:
                             beside.unlink()
             release(self._lock)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

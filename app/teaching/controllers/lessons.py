@@ -79,8 +79,7 @@ class LessonController(QObject):
     def set_stage(self, on: bool) -> None:
         """Switch presenting mode on or off for the lesson."""
         self._layout.alone = on
-        if self.panel.page is not None:
-            self.panel.page.set_stage(on)
+        self.panel.page.set_stage(on)
         self._on_arranged()
 
     @property
@@ -97,10 +96,6 @@ class LessonController(QObject):
         lesson, file = self.player.lesson, self.own.file
         return str(file) if file is not None else "" if lesson is None else lesson.id
 
-    @property
-    def all(self) -> list[Lesson]:
-        return self.panel.all
-
     def open(self, id: str) -> None:
         """Open the lesson with this id. If it is broken, show the list, which states the reason."""
         self.panel.open(id)
@@ -114,7 +109,6 @@ class LessonController(QObject):
             place: index of its step, counted from 0.
             course: ids of the lessons to be given in order; unknown ids are ignored.
         """
-        assert self.panel.page is not None
         self.panel.page.handed_out = frozenset({lesson.id, *course})
         self.panel.course = tuple(one for id in course if (one := self.find(id)) is not None)
         self.player.open(lesson, place)
@@ -128,7 +122,7 @@ class LessonController(QObject):
 
     def find(self, name: str) -> Lesson | None:
         """Return the lesson with this id or number, or None if there is none."""
-        return find_lesson(self.all, name)
+        return find_lesson(self.panel.all, name)
 
     def ask_export(self) -> None:
         """Ask for a file, and write all predictions made on this machine to it."""
@@ -143,9 +137,7 @@ class LessonController(QObject):
                 self._window.messages.say(sentence, Severity.INFO)
 
     def _question(self) -> Input | None:
-        if not self.is_open or not self.player.covered or self.panel.page is None:
-            return None
-        return self.panel.page.prediction.input
+        return self.panel.page.prediction.input if self.is_open and self.player.covered else None
 
     def _key_target(self) -> QWidget | None:
         """Return the widget that gets the keys of the speaker's window: the open question, or the widget of the lesson
@@ -191,8 +183,7 @@ class LessonController(QObject):
 
     @Slot(float)
     def _on_guessed(self, height: float) -> None:
-        if self.panel.page is not None:
-            self.panel.page.prediction.put(height)
+        self.panel.page.prediction.put(height)
 
     @Slot(object, bool)
     def _on_guess_shown(self, height: float | None, asks: bool) -> None:

@@ -16,7 +16,6 @@ from app.boxes import across, down
 from app.export.pictures import PATIENCE_S
 from app.export.stage import application, settle, themed
 from app.panel_registry import PANELS
-from app.teaching.lessons.page import LessonPage
 from app.teaching.lessons.panel import LessonPanel
 from app.teaching.lessons.player import LessonPlayer
 from app.teaching.lessons.progress import LessonProgress
@@ -118,8 +117,7 @@ class LessonStage:
             self.workspace, runs, self._controller, transport, self.screen, LessonProgress(folder / "lessons.json")
         )
         panel.use(self.player)
-        assert panel.page is not None
-        self.page: LessonPage = panel.page
+        self.page = panel.page
         self.page.set_stage(True)
         self.page.filmed = True
         self._transport, self._runs = transport, runs

@@ -9,10 +9,10 @@ from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QWidget
 from app.boxes import across, down, plain_scroll_area
 from app.clock import Timer, eased
 from app.teaching.lessons.interactives.base import Interactive
-from app.teaching.lessons.morph import Morph
 from app.teaching.lessons.page_parts import Ending, Knobs, LessonBar, LessonText, homework_button
 from app.teaching.lessons.player import LessonPlayer, Phase
 from app.teaching.lessons.prediction import Placed, PredictionBox
+from app.teaching.lessons.reveal import Morph
 from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace
@@ -262,10 +262,8 @@ class LessonPage(QWidget):
         self.question.setFont(theme.font("number", STAGE_QUESTION * unit))
         for label in (self.count, self.bar.note):
             label.setFont(theme.font("body", STAGE_TEXT * unit if self.stage else view.scale))
-        if self.stage:
-            self.prediction.set_look(theme, STAGE_TEXT * unit, unit)
-        else:
-            self.prediction.set_look(theme, view.scale)
+        self.prediction.stage = unit if self.stage else 0.0
+        self.prediction.set_look(theme, STAGE_TEXT * unit if self.stage else view.scale)
         self.prediction.filmed = self.filmed
 
     @property

@@ -29,13 +29,14 @@ class LessonPanel(Panel):
         own_folder: folder of the user's own lessons; None if there is none.
         own, broken_own: the lessons in that folder with their files, and the broken files.
         course: the lessons of a course in sequence, whatever their numbers; empty without a course.
-        page: the page of the open lesson; None before :meth:`use`.
+        page: the page of the open lesson, made by :meth:`use`.
 
     Signals:
         own_read: emitted when the lessons of the user's folder have been read.
     """
 
     own_read = Signal()
+    page: LessonPage
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(workspace, parent)
@@ -45,7 +46,6 @@ class LessonPanel(Panel):
         self.own: list[tuple[Path, Lesson]] = []
         self.broken_own: list[Broken] = []
         self.course: tuple[Lesson, ...] = ()
-        self.page: LessonPage | None = None
         self._lesson_player: LessonPlayer | None = None
         self._read = False
         self.head = Label(
@@ -97,7 +97,7 @@ class LessonPanel(Panel):
 
     def focus_list(self) -> None:
         """Move the keyboard focus to the list, or to the open lesson."""
-        if self.page is not None and self._stack.currentWidget() is self.page:
+        if self._stack.currentIndex():
             self.page.take_focus()
         else:
             self.list.setFocus()
@@ -106,13 +106,13 @@ class LessonPanel(Panel):
 
     def draw(self, view: View) -> None:
         self.load()
-        given = self._lesson_player is not None and self._lesson_player.lesson is not None
-        self._stack.setCurrentIndex(1 if given else 0)
-        if self.page is not None:
+        player = self._lesson_player
+        self._stack.setCurrentIndex(0 if player is None or player.lesson is None else 1)
+        if player is not None:
             self.page.following = self._following()
             self.page.draw(view)
-        if not given:
-            progress = self._lesson_player.progress if self._lesson_player is not None else None
+        if player is None or player.lesson is None:
+            progress = None if player is None else player.progress
             course = tuple(lesson.id for lesson in self.course) or COURSE
             shown = by_subject(lines(self.lessons, self.broken, progress, course))
             if own := lines([lesson for _, lesson in self.own], self.broken_own, progress, course):
@@ -120,7 +120,8 @@ class LessonPanel(Panel):
             self.list.show_lines(shown, view.theme, view.scale)
 
     def summary(self, view: View) -> str:
-        if self._lesson_player is None or self._lesson_player.lesson is None:
+        player = self._lesson_player
+        if player is None or player.lesson is None:
             count, broken = len(self.all), len(self.broken) + len(self.broken_own)
             pattern = (
                 plural("{count} lesson, {broken} broken.", "{count} lessons, {broken} broken.", count)
@@ -128,9 +129,9 @@ class LessonPanel(Panel):
                 else plural("{count} lesson.", "{count} lessons.", count)
             )
             return pattern.format(count=count, broken=broken)
-        lesson = self._lesson_player.lesson
+        lesson = player.lesson
         return tr("Lesson {number}, step {place} of {count}: {title}").format(
-            number=lesson.number, place=self._lesson_player.place + 1, count=len(lesson.steps), title=lesson.title
+            number=lesson.number, place=player.place + 1, count=len(lesson.steps), title=lesson.title
         )
 
     def _following(self) -> Lesson | None:
@@ -159,5 +160,5 @@ class LessonPanel(Panel):
         self._on_wanted("" if following is None else following.id)
 
     def dispose(self) -> None:
-        if self.page is not None:
+        if self._lesson_player is not None:
             self.page.dispose()

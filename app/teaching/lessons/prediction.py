@@ -13,7 +13,7 @@ from app.boxes import across, down
 from app.teaching.lessons.inputs import Options, Value
 from app.teaching.lessons.readable import number_text, readable
 from app.theme.labels import Label, allow
-from app.theme.tokens import Theme
+from app.theme.styled import Styled
 from app.widgets.calm import push_button
 from grpo_core.teaching.lessons import Prediction, as_told, spoken
 from grpo_core.text import tr
@@ -90,12 +90,13 @@ def lesson_of(prediction: Prediction, placed: Placed) -> str:
     )
 
 
-class PredictionBox(QWidget):
+class PredictionBox(Styled, QWidget):
     """The question, the input, and afterwards the result.
 
     Attributes:
         input: the input widget; None without a question.
         filmed: whether it is being filmed, without buttons.
+        stage: when presenting, the page's scale relative to a screen 1080 pixels high; otherwise 0.
         number, name: when presenting, the number of the answer, and its name.
 
     Signals:
@@ -109,8 +110,7 @@ class PredictionBox(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._prediction: Prediction | None = None
-        self._look: tuple[Theme, float] | None = None
-        self._stage = 0.0
+        self.stage = 0.0
         self.filmed = False
         self.name, self.number = Label(name="muted"), Label()
         self.input: Options | Value | None = None
@@ -126,6 +126,7 @@ class PredictionBox(QWidget):
         self._column = down(
             self.ask, self.name, self.number, self.result, self.sentence, row, on=self, margins=0, spacing=8
         )
+        self._apply_style()
 
     def show_prediction(self, prediction: Prediction | None, placed: Placed | None) -> None:
         """Show the question, or the result of a placed prediction. None hides the box."""
@@ -138,13 +139,12 @@ class PredictionBox(QWidget):
         if isinstance(self.input, Value):
             self.input.hint = not self.filmed
         self.ask.setObjectName("" if open_ else "muted")
-        self.ask.setVisible(not self._stage)
-        self.input.setVisible(open_ or not self._stage)
+        self.ask.setVisible(not self.stage)
+        self.input.setVisible(open_ or not self.stage)
         self._show_number(prediction, placed)
-        if self._look is not None:
-            self.ask.setFont(
-                self._look[0].font("strong" if open_ else "body", self._look[1] * (1.15 if open_ else 1.0))
-            )
+        self.ask.setFont(self.theme.font("strong" if open_ else "body", self.factor * (1.15 if open_ else 1.0)))
+        told = ("strong", 1.45) if self.stage else ("body", 1.15)
+        self.sentence.setFont(self.theme.font(told[0], self.factor * told[1]))
         for widget in (self.place, self.skip):
             widget.setVisible(open_ and not self.filmed)
         self._allow_place()
@@ -155,7 +155,7 @@ class PredictionBox(QWidget):
         self.input.close_with(placed.guess, placed.value)
         alone = bool(self.number.text())
         self.result.tell(
-            guess_text(prediction, placed) if alone else verdict(prediction, placed, for_class=bool(self._stage))
+            guess_text(prediction, placed) if alone else verdict(prediction, placed, for_class=bool(self.stage))
         )
         self.sentence.tell(lesson_of(prediction, placed))
 
@@ -165,16 +165,16 @@ class PredictionBox(QWidget):
         A multiple-choice question shows none, because its answer is the text of an option.
         """
         value = None if placed is None else placed.value
-        named = bool(self._stage and prediction.number and prediction.kind != "choice")
+        named = bool(self.stage and prediction.number and prediction.kind != "choice")
         alone = named and value is not None and not math.isnan(value)
         for label in (self.name, self.number):
             label.setVisible(alone)
         self.name.setText(prediction.number if alone else "")
         self.number.setText(number_text(prediction, value) if alone and value is not None else "")
-        if alone and self._look is not None:
-            theme, space = self._look[0], max(self.width() - 8, 40)
+        if alone:
+            theme, space = self.theme, max(self.width() - 8, 40)
             wide = QFontMetrics(theme.font("counter", 100 / COUNTER)).horizontalAdvance(self.number.text())
-            self.number.setFont(theme.font("counter", min(LARGEST * self._stage, 100 * space / max(wide, 1)) / COUNTER))
+            self.number.setFont(theme.font("counter", min(LARGEST * self.stage, 100 * space / max(wide, 1)) / COUNTER))
 
     def _rebuild(self, prediction: Prediction | None) -> None:
         self._prediction = prediction
@@ -195,8 +195,7 @@ class PredictionBox(QWidget):
         self.input.changed.connect(self._on_changed)
         self.input.placed.connect(self._on_place)
         self._column.insertWidget(1, self.input)
-        if self._look is not None:
-            self.input.set_look(*self._look)
+        self.input.set_look(self.theme, self.factor)
 
     @property
     def guess(self) -> float | None:
@@ -212,20 +211,12 @@ class PredictionBox(QWidget):
         if self.input is not None and self.input.open:
             self.input.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def set_look(self, theme: Theme, scale: float, stage: float = 0.0) -> None:
-        """Set the theme and the scale.
-
-        ``stage``: when presenting, the page's scale relative to a screen 1080 pixels high; otherwise 0.
-        """
-        if (theme, scale) == self._look and stage == self._stage:
-            return
-        self._look, self._stage = (theme, scale), stage
-        self.ask.setFont(theme.font("question", scale * 1.15))
-        self.result.setFont(theme.font("strong", scale * 1.15))
-        self.sentence.setFont(theme.font("strong" if stage else "body", scale * (1.45 if stage else 1.15)))
-        self.name.setFont(theme.font("body", scale * 1.15))
+    def _apply_style(self) -> None:
+        super()._apply_style()
+        for label, role in ((self.result, "strong"), (self.name, "body")):
+            label.setFont(self.theme.font(role, self.factor * 1.15))
         if self.input is not None:
-            self.input.set_look(theme, scale)
+            self.input.set_look(self.theme, self.factor)
 
     def _allow_place(self) -> None:
         allow(self.place, "" if self.guess is not None else tr("Choose or drag a prediction first."))

@@ -5,8 +5,8 @@ The user's own run, settings, cursor, breakpoints and layout, which are saved he
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -53,6 +53,15 @@ class LessonRuns:
         self.switching = False
         controller.closed.connect(self.sweep)
 
+    @contextmanager
+    def _switched(self) -> Iterator[None]:
+        """Set :attr:`switching` during the block."""
+        self.switching = True
+        try:
+            yield
+        finally:
+            self.switching = False
+
     def __contains__(self, run: RunHandle) -> bool:
         return run in self._runs.values() or run is self._played
 
@@ -63,8 +72,7 @@ class LessonRuns:
             GrpoError: such a run is impossible; the message says why.
         """
         run = self._runs.pop(settings, None)
-        self.switching = True
-        try:
+        with self._switched():
             if run is None:
                 self._count += 1
                 run = self._run_manager.new_run(
@@ -72,8 +80,6 @@ class LessonRuns:
                 )
             elif run is not self._workspace.run:
                 self._run_manager.show(run)
-        finally:
-            self.switching = False
         self._runs[settings] = run
         while len(self._runs) > KEPT:
             self._drop(self._runs.pop(next(iter(self._runs))))
@@ -89,13 +95,10 @@ class LessonRuns:
         there = next((run for run in self._workspace.runs if run.path == path), None)
         if there is None or there is not self._played:
             self._lent = there is not None
-        self.switching = True
-        try:
+        with self._switched():
             self._played = there or RunHandle.open(path)
             if self._played is not self._workspace.run:
                 self._run_manager.show(self._played)
-        finally:
-            self.switching = False
         return self._played
 
     def train(self, run: RunHandle, update: int) -> None:
@@ -117,8 +120,8 @@ class LessonRuns:
     def give_back(self) -> None:
         """Restore the user's run, cursor and settings, and everything else."""
         if self.saved is not None:
-            self.switching = True
-            self._restore(self.saved)
+            with self._switched():
+                self._restore(self.saved)
         self.go()
 
     def _restore(self, saved: View) -> None:
@@ -140,18 +143,14 @@ class LessonRuns:
         for run in runs:
             if run is not keep:
                 self._drop(run)
-        self.switching = False
         self.saved = None
         self._controller.set_breakpoints(self._workspace.breakpoints.all)
         self.layout.give_back()
 
     def _close(self, run: RunHandle) -> None:
-        self.switching = True
-        try:
+        with self._switched():
             if run in self._workspace.runs:
                 self._run_manager.close_run(run)
-        finally:
-            self.switching = False
 
     def _drop(self, run: RunHandle) -> None:
         self._close(run)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from grpo_core.errors import GrpoError
-from grpo_core.parsing import is_number
+from grpo_core.parsing import is_number, is_whole
 from grpo_core.text import tr
 
 Place: TypeAlias = tuple[str | int, ...]
@@ -144,14 +144,14 @@ class Table:
     def number(self, key: str, default: Any = MISSING) -> float:
         """Read a number, which can be infinite."""
         value = self.any(key, default)
-        if not isinstance(value, (int, float)) or isinstance(value, bool) or value != value:
+        if not is_number(value) or value != value:
             raise self.error(key, tr("a number is expected, not {found}").format(found=_named(value)))
         return float(value)
 
     def whole(self, key: str, default: Any = MISSING, low: int = 0) -> int:
         """Read an integer of at least ``low``."""
         value = self.any(key, default)
-        if not isinstance(value, int) or isinstance(value, bool) or value < low:
+        if not is_whole(value, low):
             raise self.error(
                 key,
                 tr("a whole number of at least {low} is expected, not {found}").format(low=low, found=_named(value)),

@@ -96,14 +96,6 @@ def _elementwise(function: str, *arguments: Any, dtype: Any = np.float64) -> Rec
     return arrays[0].device.result(function, arguments, shape, dtype)
 
 
-def _reduced(function: str, x: RecordedArray, axis: int | Sequence[int] | None, keepdims: bool) -> RecordedArray:
-    axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
-    over = tuple(sorted(one % x.ndim for one in axes))
-    kept = tuple(1 if n in over else size for n, size in enumerate(x.shape))
-    whole = x.device.result(function, (x, over), kept)
-    return whole if keepdims else _reshape(whole, tuple(size for n, size in enumerate(x.shape) if n not in over))
-
-
 def _reshape(x: RecordedArray, shape: Shape) -> RecordedArray:
     return x if shape == x.shape else x.device.result("reshape", (x, shape), shape, x.dtype)
 
@@ -156,8 +148,12 @@ def _named(function: str, dtype: Any = np.float64) -> Any:
 
 
 def _reduction(function: str) -> Any:
-    def reduced(x: RecordedArray, *, axis: Any = None, keepdims: bool = False) -> RecordedArray:
-        return _reduced(function, x, axis, keepdims)
+    def reduced(x: RecordedArray, *, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> RecordedArray:
+        axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
+        over = tuple(sorted(one % x.ndim for one in axes))
+        kept = tuple(1 if n in over else size for n, size in enumerate(x.shape))
+        whole = x.device.result(function, (x, over), kept)
+        return whole if keepdims else _reshape(whole, tuple(size for n, size in enumerate(x.shape) if n not in over))
 
     return reduced
 

@@ -11,7 +11,7 @@ from grpo_core.config import PRESETS, Settings
 from grpo_core.errors import Cancelled, GrpoError, SettingsError
 from grpo_core.lm.answers import Answering
 from grpo_core.progress import unpolled
-from grpo_core.questions import Question, Replay, Replayed
+from grpo_core.questions import Answer, Question, Replay, Replayed
 from grpo_core.record import Step
 from grpo_core.what_if import what_if
 from tests.core.lm.test_learner import run, same, small, steps
@@ -21,6 +21,12 @@ QUESTION = Question(step=3, group=0, completion="14=14")
 
 
 SETTINGS = small(optimizer__learning_rate=1e-2)
+
+
+def scored(answering: Answering, step: Step, history: list[Step], question: Question = QUESTION) -> Answer:
+    answer = answering(question, step, history, unpolled)
+    assert isinstance(answer, Answer)
+    return answer
 
 
 @pytest.fixture(scope="module")
@@ -36,16 +42,16 @@ def test_another_run_with_the_same_settings_is_asked_itself(whole: list[Step]) -
     first.append(next(going))
     assert first[2].settings == whole[2].settings
     answering = Answering()
-    one, other = (answering(QUESTION, each[2], each[:2], unpolled) for each in (first, whole))
-    fresh = Answering()(QUESTION, whole[2], whole[:2], unpolled)
+    one, other = (scored(answering, each[2], each[:2]) for each in (first, whole))
+    fresh = scored(Answering(), whole[2], whole[:2])
     assert np.array_equal(other.logp, fresh.logp)
     assert not np.array_equal(one.logp, other.logp)
 
 
 def test_a_second_question_about_an_update_replays_nothing(whole: list[Step]) -> None:
     answering = Answering()
-    first = answering(QUESTION, whole[2], whole[:2], unpolled)
-    again = answering(QUESTION, whole[2], [], unpolled)  # without a history it could not be replayed
+    first = scored(answering, whole[2], whole[:2])
+    again = scored(answering, whole[2], [])  # without a history it could not be replayed
     assert np.array_equal(first.logp, again.logp)
 
 
@@ -53,12 +59,12 @@ def test_a_cancelled_question_leaves_the_next_one_right(whole: list[Step]) -> No
     answering = Answering()
     with pytest.raises(Cancelled):
         answering(QUESTION, whole[2], whole[:2], cancelled_at(0))
-    right = answering(QUESTION, whole[2], whole[:2], unpolled)
-    assert np.array_equal(right.logp, Answering()(QUESTION, whole[2], whole[:2], unpolled).logp)
+    right = scored(answering, whole[2], whole[:2])
+    assert np.array_equal(right.logp, scored(Answering(), whole[2], whole[:2]).logp)
 
 
 def test_each_place_has_the_distribution_that_its_token_was_taken_from(whole: list[Step]) -> None:
-    answer = Answering()(QUESTION, whole[2], whole[:2], unpolled)
+    answer = scored(Answering(), whole[2], whole[:2])
     assert answer.dist_logp.shape == (6, 20)
     assert np.array_equal(answer.dist_logp[np.arange(6), answer.tokens], answer.logp)
     assert answer.logp.shape == answer.ref_logp.shape == (6,)
@@ -117,11 +123,11 @@ def test_the_model_that_trains_is_untouched_and_so_is_the_copy() -> None:
     for _ in range(5):
         made.append(next(going))
         typed = Question(step=len(made), group=0, completion="14=14")
-        before = answering(typed, made[-1], made[:-1], unpolled)
+        before = scored(answering, made[-1], made[:-1], typed)
         first = asked(answering, made, len(made), wild)
         again = asked(answering, made, len(made), wild)
         assert np.array_equal(first.arrays["logp"], again.arrays["logp"]), "the copy stands where it stood"
-        after = answering(typed, made[-1], made[:-1], unpolled)
+        after = scored(answering, made[-1], made[:-1], typed)
         assert np.array_equal(before.logp, after.logp)
     assert all(same(one, other) for one, other in zip(alone, made, strict=True))
     for one, other in zip(alone, made, strict=True):

@@ -176,6 +176,7 @@ def test_a_typed_completion_is_scored_by_the_policy_that_sampled_the_group(engin
     step, real = done[1], done[1].mask[5]
     text = completion_text(step, 5, start).removesuffix("⏎")
     answer = Answering()(Question(step=2, group=1, completion=text), step, done[:1], unpolled)
+    assert isinstance(answer, Answer)
     assert answer.tokens.tolist() == step.tokens[5][real].tolist()
     assert np.abs(answer.logp - step.old_logp[5][real]).max() < 1e-5
     assert answer.reward == step.rewards[5]

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grpo_core.config import LanguageTask
 from grpo_core.errors import GrpoError
 from grpo_core.lm import prompt_file
-from grpo_core.lm.kept_prompts import prompts_at
+from grpo_core.lm.kept_prompts import prompts_of
 from grpo_core.lm.problems import Prompt
 from grpo_core.lm.prompt_file import LARGEST, read_prompts
 from grpo_core.lm.vocabulary import encode
@@ -142,15 +143,16 @@ def test_prompts_in_parquet_are_read_in_a_process_of_their_own(tmp_path: Path) -
     odd = {" Prompt": [USER], "Reward model": {"ground_truth": None}}
     rows = [*(row | {" Prompt": [SYSTEM, {"role": "user", "content": f"{n}+1="}]} for n in range(20)), odd]
     parquet.write_table(pyarrow.Table.from_pylist(rows), path)
-    kept = prompts_at(path, "exact", None)
+    task = LanguageTask(problem="own", file=str(path), checker="exact")
+    kept = prompts_of(task, None)
     assert list(kept) == [Prompt(f"{n}+1=", "2", "Reason.") for n in range(20)] == kept[:]
     assert kept.left_out.startswith("1 of 21 prompts cannot be used. Row 21 of train.parquet has no answer")
     parquet.write_table(pyarrow.table({"nums": [1], "target": [2]}), path)
     with pytest.raises(GrpoError, match=r"has the columns nums, target; it needs a column of prompts"):
-        prompts_at(path, "exact", None)
+        prompts_of(task, None)
     path.write_bytes(b"PAR1")
     with pytest.raises(GrpoError, match=r"train\.parquet cannot be read as Parquet"):
-        prompts_at(path, "exact", None)
+        prompts_of(task, None)
 
 
 def test_a_pointer_of_git_lfs_is_called_one(tmp_path: Path) -> None:
@@ -236,6 +238,6 @@ def test_a_file_of_many_pieces_is_cut_into_the_same_lines_and_says_the_right_one
 def test_kept_prompts_are_a_list_of_prompts_of_which_each_text_is_there_once(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("prompt,answer\n1+1=,2\n1+2=,3\n1+1=,4\n")
-    kept = prompts_at(path, "exact", 40)
+    kept = prompts_of(LanguageTask(problem="own", file=str(path), checker="exact"), 64)
     assert list(kept) == [Prompt("1+1=", "4"), Prompt("1+2=", "3")] == kept[:]
     assert kept[1:] == [Prompt("1+2=", "3")] and kept.find("1+2=") == kept[1] and kept.find("2+2=") is None

@@ -15,5 +15,5 @@ def thinned(path: Path, *stretches: Stretch) -> None:
     with closing(sqlite3.connect(path)) as connection:
         for stretch in stretches:
             thin(connection, stretch)
-        note(connection, stretches)
+        note(connection, stretches, stretches[-1].last)
         connection.commit()

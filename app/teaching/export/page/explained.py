@@ -83,6 +83,7 @@ class ShownUpdate:
     """One update as shown on a page: its pass and its prompt.
 
     Attributes:
+        explained: the explanations of the page.
         view: its view at the last stage and the pass shown.
         passed: that pass, counted from 0.
         group: index of the prompt whose completions are shown, if they have several tokens.
@@ -130,7 +131,7 @@ class ShownUpdate:
         self.view = StepView(origin, step, Stage.UPDATE, passed)
         assert self.view.numbers is not None
         self.step, self.passed, self.numbers, self.group = step, passed, self.view.numbers, group
-        self.label, self.id, self._explained = label, id, explained
+        self.label, self.id, self.explained = label, id, explained
 
     @property
     def rows(self) -> list[int]:
@@ -140,15 +141,11 @@ class ShownUpdate:
 
     def door(self, quantity: Quantity, text: str, kind: str = "", **attributes: object) -> Markup:
         """Return a button with ``text`` that opens the explanation of a number, or only the text if space is short."""
-        place = self.place(quantity)
+        place = self.explained.place(self, quantity)
         if place is None:
-            self._explained.cut += 1
+            self.explained.cut += 1
             return element("span", text, class_=kind or None, **attributes)
         return element("button", text, type="button", class_=f"door {kind}".strip(), data_number=place, **attributes)
-
-    def place(self, quantity: Quantity) -> int | None:
-        """Return the index of a number's explanation on the page, or None if there is no more space."""
-        return self._explained.place(self, quantity)
 
 
 def packed(data: object) -> str:

@@ -287,7 +287,7 @@ def _completion(update: ShownUpdate, row: int, first: str, levels: dict[str, np.
             name: Quantity(TINTS[name].quantity, passed=update.passed, row=row, token=token)
             for name in here or (DEFAULT,)
         }
-        doors = [update.place(quantity) for quantity in asked.values()]
+        doors = [update.explained.place(update, quantity) for quantity in asked.values()]
         level = here.get(first, 0)
         colour = f"u{level}" if level > 0 else f"d{-level}" if level < 0 else ""
         parts.append(

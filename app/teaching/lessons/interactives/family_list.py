@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QAbstractItemView, QFrame, QSizePolicy, QTreeWidge
 from app.theme.labels import plain_tip
 from app.theme.styled import Styled
 from app.theme.tokens import Theme
-from grpo_core.teaching.lessons.experiments.family import FAMILY, Member, depth
+from grpo_core.teaching.lessons.experiments.family import FAMILY, depth
 from grpo_core.text import tr
 
 INDENT = 14
@@ -43,8 +43,9 @@ class FamilyList(Styled, QTreeWidget):
             item = QTreeWidgetItem([one.name])
             above = self._items.get(one.parent)
             self.addTopLevelItem(item) if above is None else above.addChild(item)
-            item.setToolTip(0, plain_tip(_summary_of(one)))
-            item.setData(0, Qt.ItemDataRole.AccessibleDescriptionRole, _summary_of(one))
+            summary = f"{one.name}, {one.year}. {one.idea}"
+            item.setToolTip(0, plain_tip(summary))
+            item.setData(0, Qt.ItemDataRole.AccessibleDescriptionRole, summary)
             self._items[one.name] = item
         self.expandAll()
         self._apply_style()
@@ -117,10 +118,6 @@ class FamilyList(Styled, QTreeWidget):
         item = self.currentItem()
         if item is not None:
             self.chosen.emit(item.text(0))
-
-
-def _summary_of(one: Member) -> str:
-    return f"{one.name}, {one.year}. {one.idea}"
 
 
 def _mark(theme: Theme, factor: float) -> QIcon:

@@ -12,7 +12,7 @@ from app.theme.labels import Label
 from app.theme.tokens import Theme
 from app.token_grid.cells import Note
 from app.token_grid.grid import TokenGrid, TokenRows
-from app.token_grid.terms import marked, rows_of
+from app.token_grid.terms import colour_of, marked, rows_of
 from app.token_grid.tints import TINTS, Tint, TintLegend
 from app.workspace.step_view import StepView, advantage_of
 from app.workspace.view import View
@@ -90,6 +90,7 @@ def laid_out(view: StepView, group: int, what: str, tint: Tint, values: np.ndarr
     reward, count = step.rewards[rows.index], step.mask[rows.index].sum(axis=-1)
     order = np.lexsort((rows.index, count, -reward))
     notes = {"ledger": _ledger, "critic": _two, "judged": _judged}.get(what)
+    last = -2 if what == "plain" else -1  # without the ratio, and without the advantage unless the push is shown
     index, texts = rows.index[order], [_words(rows.texts[n]) for n in order]
     if what == "judged":
         paid = np.zeros(step.mask.shape, dtype=bool) if step.step_rewards is None else step.step_rewards > 0
@@ -104,7 +105,7 @@ def laid_out(view: StepView, group: int, what: str, tint: Tint, values: np.ndarr
         signed=rows.signed,
         clipped=rows.clipped[order],
         notes=[
-            _plain(rows.notes[n], what) if notes is None else notes(view, int(row))
+            rows.notes[n][:last] if notes is None else notes(view, int(row))
             for n, row in zip(order, index, strict=True)
         ],
         dead=rows.dead and what != "plain",
@@ -121,15 +122,6 @@ def _words(texts: list[str]) -> list[str]:
     return [part[min(place, len(part) - 1)] for place, part in enumerate(parts)]
 
 
-def _plain(notes: list[Note], what: str) -> list[Note]:
-    """Return the inspector's notes without the ratio, and also without the advantage unless the push is shown."""
-    return notes[:-2] if what == "plain" else notes[:-1]
-
-
-def _colour(value: float) -> str:
-    return "push_up" if value > 0 else "push_down" if value < 0 else "muted"
-
-
 def _ledger(view: StepView, row: int) -> list[Note]:
     """Return notes about the advantage, the divisor of the loss reduction, and the resulting push on each token."""
     numbers, objective = view.numbers, view.objective
@@ -144,9 +136,9 @@ def _ledger(view: StepView, row: int) -> list[Note]:
     divided = f"÷ {size}" if below is None else f"÷ ({below} · {size})"
     glyph = "▲" if push > 0 else "▼" if push < 0 else "·"
     return [
-        (f"A {marked(advantage)}", _colour(advantage)),
+        (f"A {marked(advantage)}", colour_of(advantage)),
         (divided, "text"),
-        (f"= {glyph} {abs(push):.4f}", _colour(push)),
+        (f"= {glyph} {abs(push):.4f}", colour_of(push)),
     ]
 
 
@@ -164,8 +156,8 @@ def _two(view: StepView, row: int) -> list[Note]:
     places = np.flatnonzero(view.step.mask[row])
     first, last = (advantage_of(view, row, int(token)) or 0.0 for token in (places[0], places[-1]))
     return [
-        (tr("answer {first}").format(first=marked(first)), _colour(round(first, 3))),
-        (tr("last {last}").format(last=marked(last)), _colour(round(last, 3))),
+        (tr("answer {first}").format(first=marked(first)), colour_of(round(first, 3))),
+        (tr("last {last}").format(last=marked(last)), colour_of(round(last, 3))),
     ]
 
 
@@ -177,7 +169,7 @@ def _judged(view: StepView, row: int) -> list[Note]:
     whole = view.advantage.ndim == 1
     advantages = [advantage_of(view, row, token) or 0.0 for token in ([0] if whole else [0, -1])]
     paid: list[Note] = [(f"R {view.step.rewards[row]:.3f}", "reward")] if whole else []
-    return [*paid, *((marked(a), _colour(a)) for a in advantages)]
+    return [*paid, *((marked(a), colour_of(a)) for a in advantages)]
 
 
 class Explained(QWidget):

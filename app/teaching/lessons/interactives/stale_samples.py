@@ -20,10 +20,13 @@ from app.workspace.view import View
 from grpo_core.config import Settings
 from grpo_core.experiments.ensemble import Ensemble
 from grpo_core.teaching.lessons import Offer
-from grpo_core.teaching.lessons.experiments import stale_samples
-from grpo_core.teaching.lessons.experiments.stale_samples import AGES, SEEDS, UPDATES
 from grpo_core.text import listed, plural, tr
 
+AGES = (0, 2, 4, 8, 16)
+"""Numbers of updates by which the sampling policy is behind."""
+UPDATES, SEEDS = 150, 512
+CAP = 1.0
+"""Importance weight cap of the weighted runs."""
 LEARNER = BarSeries(name=tr("the policy that learns"), meaning="policy")
 SAMPLER = BarSeries(name=tr("the older one, which sampled"), meaning="old", style="outline", width=FRAME)
 PARTS = {
@@ -33,6 +36,17 @@ PARTS = {
 """Bar series of the runs without and with an importance weight."""
 SAID = {False: tr("Samples as they are: {listed}."), True: tr("Weighted: {listed}.")}
 SHARE = Scale(label=tr("share of the runs"), low=0, high=1)
+
+
+def planned(settings: Settings, age: int, *, weighted: bool) -> Settings:
+    """Return the settings of runs whose sampler is ``age`` updates behind."""
+    cap = CAP if weighted else None
+    return settings.replace({"learner.staleness": age, "objective.importance_cap": cap})
+
+
+def wrong(runs: Ensemble) -> float:
+    """Return the share of the runs that diverged or whose most likely action at the end is not the best one."""
+    return runs.stuck + float(runs.diverged.mean())
 
 
 class StaleSamples(ManyRuns[bool, tuple[int, Ensemble]]):
@@ -71,7 +85,7 @@ class StaleSamples(ManyRuns[bool, tuple[int, Ensemble]]):
         return dict(self.results(weighted))
 
     def computed(self, settings: Settings, lane: bool, poll: Poll) -> Iterator[tuple[int, Ensemble]]:
-        points = {age: stale_samples.planned(settings, age, weighted=lane) for age in AGES}
+        points = {age: planned(settings, age, weighted=lane) for age in AGES}
         return self.trained(points, self.seeds(SEEDS), UPDATES, poll)
 
     def waiting(self) -> str:
@@ -85,7 +99,7 @@ class StaleSamples(ManyRuns[bool, tuple[int, Ensemble]]):
         self._stack.setCurrentWidget(self.twins[self.shows])
         if self.shows == "policies":
             return self._draw_policies(view)
-        self.train(stale_samples.planned(view.wanted, 0, weighted=False).replace({"seed": 0}))
+        self.train(planned(view.wanted, 0, weighted=False).replace({"seed": 0}))
         return self._draw_wrong()
 
     def _draw_policies(self, view: View) -> str:
@@ -105,9 +119,7 @@ class StaleSamples(ManyRuns[bool, tuple[int, Ensemble]]):
     def _draw_wrong(self) -> str:
         heights, said = {}, []
         for weighted in self.lanes:
-            runs = {
-                age: stale_samples.wrong(one) for age, one in self.runs(weighted).items() if age in self.state["ages"]
-            }
+            runs = {age: wrong(one) for age, one in self.runs(weighted).items() if age in self.state["ages"]}
             heights[PARTS[weighted].name] = np.array([runs.get(age, math.nan) for age in AGES])
             if runs:
                 shares = listed(
@@ -141,7 +153,7 @@ class StaleSamples(ManyRuns[bool, tuple[int, Ensemble]]):
         def of(age: int, weighted: bool) -> Callable[[], float]:
             def share() -> float:
                 runs = self.runs(weighted)
-                return stale_samples.wrong(runs[age]) if age in runs else math.nan
+                return wrong(runs[age]) if age in runs else math.nan
 
             return share
 

@@ -11,14 +11,13 @@ import pytest
 
 from app.teaching.lessons.interactives.over_training import ATTEMPTS, LOST, MANY, PassAtK
 from app.teaching.lessons.interactives.sampled_answers import WhoseWords, marked, right_end, tool_logp, tool_share
-from app.teaching.lessons.interactives.stale_samples import StaleSamples
+from app.teaching.lessons.interactives.stale_samples import AGES, CAP, UPDATES, StaleSamples, planned, wrong
 from grpo_core.bandit.learner import BanditLearner
 from grpo_core.experiments.ensemble import ensembles
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.objective import importance_weight
 from grpo_core.progress import unpolled
 from grpo_core.record import Step
-from grpo_core.teaching.lessons.experiments.stale_samples import AGES, CAP, UPDATES, planned, wrong
 from grpo_core.teaching.lessons.theory import pass_at
 from tests.app.teaching.lessons.hands import Pupil
 from tests.app.teaching.lessons.held import lesson_of, settings_of

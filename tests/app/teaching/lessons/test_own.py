@@ -160,7 +160,7 @@ def test_the_folder_opens_with_a_lesson_to_begin_with(driver: Driver, monkeypatc
     assert not folder_of(driver).exists()
     driver.program.actions["lessons.folder"].trigger()
     assert [Path(name) for name in opened] == [folder_of(driver)]
-    assert [lesson.number for lesson in driver.program.part("teaching").lessons.all][-1] == 100
+    assert [lesson.number for lesson in driver.program.part("teaching").lessons.panel.all][-1] == 100
     before = (folder_of(driver) / "my-lesson.toml").read_text("utf-8")
     driver.program.actions["lessons.folder"].trigger()
     assert [path.read_text("utf-8") for path in folder_of(driver).iterdir()] == [before]
