@@ -98,7 +98,8 @@ LIGHT = tuple(
         "kept_prompts", "rewards",
         "recorded_answers", "word_tasks", "interface", "packing", "passes", "sampling",
         "batches", "calculator", "characters", "checkpoint_file",
-        "numpy_engine.numpy_policy", "numpy_engine.sampler", "numpy_engine.transformer", "numpy_engine.weights",
+        "numpy_engine.numpy_policy", "numpy_engine.optimizer", "numpy_engine.sampler", "numpy_engine.threads",
+        "numpy_engine.transformer", "numpy_engine.weights",
     )
 )  # fmt: skip # table, one row per line
 LIGHT += tuple(

@@ -1,17 +1,9 @@
-"""The NumPy character transformer as a policy (:class:`grpo_core.lm.interface.LanguagePolicy`), with the step of its
-optimizer on all weights at once: plain gradient descent, and AdamW as in torch.
-"""
+"""The NumPy character transformer as a policy (:class:`grpo_core.lm.interface.LanguagePolicy`)."""
 
 from __future__ import annotations
 
-import ctypes
-import math
-from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from copy import deepcopy
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,7 +15,9 @@ from grpo_core.errors import GrpoError, SettingsError
 from grpo_core.lm.characters import Characters
 from grpo_core.lm.checkpoint_file import checkpoint_path, read_checkpoint
 from grpo_core.lm.interface import NUMPY, SamplingRequest, Scores, Table
+from grpo_core.lm.numpy_engine.optimizer import Memory, limited, stepped
 from grpo_core.lm.numpy_engine.sampler import CachedPrefixes
+from grpo_core.lm.numpy_engine.threads import set_threads
 from grpo_core.lm.numpy_engine.transformer import Trace, backward, forward, log_softmax
 from grpo_core.lm.numpy_engine.weights import Weights, shapes, views
 from grpo_core.lm.packing import Packing, packed
@@ -31,21 +25,6 @@ from grpo_core.lm.passes import Loss
 from grpo_core.lm.sampling import drawn
 from grpo_core.memory import counted
 from grpo_core.text import tr
-
-
-@dataclass(kw_only=True, eq=False)
-class Memory:
-    """State of AdamW.
-
-    Attributes:
-        mean: (n,) running mean of the gradient.
-        square: (n,) running mean of its square.
-    """
-
-    mean: np.ndarray
-    square: np.ndarray
-    steps: int
-
 
 Kept: TypeAlias = tuple[np.ndarray, np.ndarray, str, Memory | None]
 """Snapshot of a policy before an update: weights, critic, kind of optimizer, and the optimizer's state."""
@@ -151,12 +130,12 @@ class NumpyPolicy(Characters):
         """Return the state in the format of ``grpo_core.lm.trained_weights``, float32."""
         memory = self._memory
         snapshot = {
-            "weights": self.weights.flat.astype(np.float32),
-            "critic": self.critic.astype(np.float32),
+            "weights": _single(self.weights.flat),
+            "critic": _single(self.critic),
             "adam_steps": np.array([0 if memory is None else memory.steps]),
         }
         if memory is not None:
-            snapshot |= {"adam_m": memory.mean.astype(np.float32), "adam_v": memory.square.astype(np.float32)}
+            snapshot |= {"adam_m": _single(memory.mean), "adam_v": _single(memory.square)}
         return snapshot
 
     def restore(self, state: dict[str, np.ndarray], optimizer: Optimizer) -> None:
@@ -209,75 +188,5 @@ def _scores(trace: Trace, batch: Packing, temperature: float) -> Scores:
     return Scores(dist_logp=dist_logp, logp=logp, stream=trace.stream)
 
 
-def limited(gradient: np.ndarray, limit: float | None) -> float:
-    """Scale ``gradient`` (n,) down to the norm ``limit`` in place. Return its norm before scaling.
-
-    The factor is that of torch's ``clip_grad_norm_``, limit / (norm + 1e-6), at most 1.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        norm = math.sqrt(float(np.vdot(gradient, gradient)))
-    if limit is not None and limit / (norm + 1e-6) < 1:
-        gradient *= limit / (norm + 1e-6)
-    return norm
-
-
-def stepped(wanted: Optimizer, weights: np.ndarray, gradient: np.ndarray, memory: Memory | None) -> Memory | None:
-    """Take one step on ``weights`` (n,) in place, overwriting ``gradient``. Return the new state.
-
-    AdamW (arXiv:1412.6980 algorithm 1 and arXiv:1711.05101), w ← (1 − α λ) w − α m̂ / (√v̂ + ε) with m̂ = m / (1 − β₁ᵗ)
-    and v̂ = v / (1 − β₂ᵗ).
-    """
-    rate = wanted.learning_rate
-    with np.errstate(over="ignore", invalid="ignore"):  # the learner reports non-finite numbers
-        if wanted.weight_decay:
-            decay = rate * wanted.weight_decay
-            weights *= 1 - decay
-        if wanted.kind == "sgd":
-            gradient *= rate
-            weights -= gradient
-            return memory
-        if wanted.kind != "adam":
-            raise ValueError(f"there is no optimizer “{wanted.kind}”")
-        if memory is None:
-            memory = Memory(mean=np.zeros_like(weights), square=np.zeros_like(weights), steps=0)
-        memory.steps += 1
-        first, second = wanted.adam_beta1, wanted.adam_beta2
-        memory.mean += (gradient - memory.mean) * (1 - first)
-        memory.square *= second
-        gradient *= gradient
-        gradient *= 1 - second
-        memory.square += gradient
-        divisor = np.sqrt(memory.square)
-        divisor /= math.sqrt(1 - second**memory.steps)
-        divisor += wanted.adam_epsilon
-        np.divide(memory.mean, divisor, out=divisor)
-        divisor *= rate / (1 - first**memory.steps)
-        weights -= divisor
-    return memory
-
-
-_NAMES = tuple(f"{prefix}openblas_set_num_threads{suffix}" for prefix in ("scipy_", "") for suffix in ("64_", ""))
-
-
-def set_threads(count: int) -> bool:
-    """Set the number of threads for matrix products in the whole process. Return False if NumPy's library does not
-    support it.
-
-    OpenBLAS, which comes with NumPy, uses one thread per processor by default, even for products that one thread
-    computes faster.
-    """
-    told = _setters()
-    for tell in told:
-        tell(count)
-    return bool(told)
-
-
-@cache
-def _setters() -> tuple[Callable[[int], object], ...]:
-    package, found = Path(np.__file__).parent, []
-    folders = package.with_name("numpy.libs"), package / ".dylibs"
-    for path in (path for folder in folders for path in sorted(folder.glob("*openblas*"))):
-        with suppress(OSError):
-            library = ctypes.CDLL(str(path))  # already loaded by NumPy
-            found += [getattr(library, name) for name in _NAMES if hasattr(library, name)][:1]
-    return tuple(found)
+def _single(x: np.ndarray) -> np.ndarray:
+    return x.astype(np.float32)

@@ -21,8 +21,9 @@ from grpo_core.lm.engines import ENGINES
 from grpo_core.lm.interface import NUMPY, TORCH, Scores, engine_of
 from grpo_core.lm.learner import LanguageLearner
 from grpo_core.lm.model import Transformer, initialized, layout, score
-from grpo_core.lm.numpy_engine.numpy_policy import NumpyPolicy, logit_gradient, set_threads, started
+from grpo_core.lm.numpy_engine.numpy_policy import NumpyPolicy, logit_gradient, started
 from grpo_core.lm.numpy_engine.sampler import CachedPrefixes
+from grpo_core.lm.numpy_engine.threads import set_threads
 from grpo_core.lm.numpy_engine.transformer import backward, forward, log_softmax, softmax
 from grpo_core.lm.numpy_engine.weights import NormalNumbers, Weights, parameters, shapes
 from grpo_core.lm.packing import packed
