@@ -158,10 +158,25 @@ class Digest:
     repeats: str = ""
 
 
-def raced(*arguments: Any, **keywords: Any) -> Iterator[Digest]:
-    """Run a :func:`race` with these arguments, and summarise each algorithm as soon as its runs are finished."""
+def raced(
+    settings: Settings,
+    names: Sequence[str],
+    seeds: Sequence[int],
+    updates: int,
+    fairness: str,
+    own_mu: bool = False,
+    *,
+    poll: Callable[[], None],
+    train: Train = ensembles,
+) -> Iterator[Digest]:
+    """Run a race (:func:`grpo_core.experiments.race.race`), and summarise each algorithm as soon as its runs are
+    finished.
+
+    Raises:
+        GrpoError: the race is not possible. Raised before anything is computed.
+    """
     firsts: dict[str, Ensemble] = {}
-    for name, runs in race(*arguments, **keywords):
+    for name, runs in race(settings, names, seeds, updates, fairness, own_mu, poll=poll, train=train):
         repeats = next((first for first, others in firsts.items() if same(others, runs)), "")
         if not repeats:
             firsts[name] = runs
