@@ -16,7 +16,7 @@ from grpo_core.text import tr
 
 
 class Look(NamedTuple):
-    """How a column is shown in a table.
+    """The look of a column in a table.
 
     Attributes:
         rank: its priority. A narrow panel hides the columns of the highest ranks; copies and exports contain all of

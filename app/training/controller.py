@@ -8,9 +8,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
-from app.clock import Timer
 from app.training.host import Host
 from app.training.transitions import TRANSITIONS, after
 from app.training.worker import Worker
@@ -103,7 +102,9 @@ class Controller(QObject):
         self.worker.progressed.connect(self._on_progress, Qt.ConnectionType.QueuedConnection)
         self.worker.reported.connect(self._on_report, Qt.ConnectionType.QueuedConnection)
         self.worker.finished.connect(self._on_finished, Qt.ConnectionType.QueuedConnection)
-        self._busy = Timer(self, self.still_busy, PATIENCE_MS)
+        self._busy = QTimer(self)
+        self._busy.setSingleShot(True)
+        self._busy.timeout.connect(self.still_busy)
 
     # -- a run -----------------------------------------------------------------------------------------------------
 
@@ -264,7 +265,7 @@ class Controller(QObject):
         self.worker.go_on()
         self.run_id, self._settings = "", None
         if self._post(commands.Shutdown()):
-            self._busy.start()
+            self._busy.start(PATIENCE_MS)
         ended = self.worker.wait(round(timeout * 1000))
         if ended:
             self._busy.stop()

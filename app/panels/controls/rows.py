@@ -72,10 +72,14 @@ class Row(QWidget):
     def show_value(self, value: Any) -> None:
         raise NotImplementedError
 
+    def refuse(self, sentence: str) -> None:
+        """Show below the field why the input was rejected and what is allowed."""
+        self.error.tell(sentence)
+
     def stay(self, value: Any, error: SettingsError) -> None:
-        """Show below the field why the input was rejected, what is allowed, and that the setting stays ``value``."""
+        """Show why the input was rejected, and that the setting stays ``value``."""
         sentence = tr("{title} stays {row}: {allowed}.")
-        self.error.tell(sentence.format(title=self.about.title, row=shown(value), allowed=error.allowed))
+        self.refuse(sentence.format(title=self.about.title, row=shown(value), allowed=error.allowed))
         self.show_value(value)
 
     def accept(self) -> None:
