@@ -16,7 +16,7 @@ LEFT = {
     "core/runs/test_run_file_errors.py": 2,
 }
 """File -> number of uses of private names of the program. New uses are not allowed."""
-FOREIGN = {"_MEIPASS", "_actions", "_attn_implementation", "_exit", "_mod_uses_pyside"}
+FOREIGN = {"_MEIPASS", "_actions", "_attn_implementation", "_exit", "_mod_uses_pyside", "_replace"}
 """Private names of PyInstaller, argparse, transformers, Python and PySide6."""
 
 
