@@ -9,10 +9,10 @@ from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QWidget
 from app.boxes import across, down, plain_scroll_area
 from app.clock import Timer, eased
 from app.teaching.lessons.interactives.base import Interactive
+from app.teaching.lessons.morph import Morph
 from app.teaching.lessons.page_parts import Ending, Knobs, LessonBar, LessonText, homework_button
 from app.teaching.lessons.player import LessonPlayer, Phase
 from app.teaching.lessons.prediction import Placed, PredictionBox
-from app.teaching.lessons.reveal import Morph
 from app.theme.labels import Label
 from app.workspace.view import View
 from app.workspace.workspace import Workspace

@@ -13,9 +13,10 @@ from app.plotting.bar_data import BarPicture, BarSeries, Lane
 from app.plotting.line_data import Line, LinePicture
 from app.teaching.lessons.inputs import Value
 from app.teaching.lessons.interactives.over_training import Climb
+from app.teaching.lessons.morph import between_bars, between_lines
 from app.teaching.lessons.page_parts import result_of
 from app.teaching.lessons.prediction import Placed
-from app.teaching.lessons.reveal import CHANGE_SECONDS, FILM_SECONDS, Reveal, between_bars, between_lines
+from app.teaching.lessons.reveal import CHANGE_SECONDS, FILM_SECONDS, Reveal
 from tests.app.geometry import pixel_at
 from tests.app.painted import heights_of
 from tests.app.teaching.lessons.hands import Pupil
