@@ -183,6 +183,7 @@ def test_the_race_is_run_when_it_is_first_seen_and_again_at_a_press(driver: Driv
     first = results_of(panel)
     assert tuple(first.lanes) == SIX and first.complete
     assert panel.standing.table.rowCount() == 6
+    assert panel.rect().contains(panel.plot.mapTo(panel, panel.plot.rect().bottomLeft())), "the whole chart is seen"
     for name in SIX:
         assert len(panel.plot.lines[name].y) == 51
         line = panel.plot.lines[name]
