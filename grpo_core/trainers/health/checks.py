@@ -211,9 +211,9 @@ _OURS = {
     ),
     "rate_zero": Check(
         title=tr("A learning rate of 0"), quantity=Quantity(name=tr("learning rate")),
-        measure=links.rate, judge=partial(links.judge_zero, "rate_zero", bad=links.is_none),
+        measure=links.rate, judge=partial(links.judge_zero, "rate_zero", bad=links.is_no_rate),
         advice=("schedule",),
-        source="unslothai/unsloth#2824", least=3, bad=links.is_none,
+        source="unslothai/unsloth#2824", least=3, bad=links.is_no_rate,
     ),
     "policy_unmoved": Check(
         title=tr("A policy that does not change"),

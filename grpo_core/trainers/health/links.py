@@ -39,7 +39,7 @@ NOT_OF_THIS_STEP = tr(
     "The gradient norm is that of one step, and whether the rewards of that step differ within groups is not logged."
 )
 is_zero = against("gradient_zero", operator.le)
-is_none = against("no_rate", operator.le)
+is_no_rate = against("no_rate", operator.le)
 is_gone = against("weight_left", operator.lt)
 is_otherwise = against("other_weights", operator.gt)
 
